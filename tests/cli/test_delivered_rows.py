@@ -4,32 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from fakes import delivered
+from fakes.delivered import write
 from fakes.desk import Desk
 
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: orders
-version: 1.0.0
-status: active
-servers:
-  - {server: lake, type: local, path: FOLDER/lake, format: parquet}
-schema:
-  - name: orders
-    properties:
-      - {name: id, logicalType: integer, physicalType: bigint, required: true}
-KEYS
-"""
-KEY = "      - {name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}"
 FIRST, SECOND = "day=2026-05-10", "day=2026-05-11"
-
-
-def write(folder, rows):
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"id": pa.array(range(rows), pa.int64())}), folder / "part-0.parquet")
 
 
 @pytest.fixture
@@ -41,18 +21,17 @@ def desk(tmp_path, monkeypatch, capfd):
 
 @pytest.fixture
 def partitioned(spark, desk):
-    desk.write("orders.odcs.yaml", CONTRACT.replace("FOLDER", str(desk.folder)).replace("KEYS", KEY))
-    write(desk.folder / "lake" / FIRST, 2)
-    write(desk.folder / "lake" / SECOND, 3)
-    assert desk.dq("register", "orders.odcs.yaml", "--apply").code == 0
+    delivered.contract(desk)
+    write(desk.folder / "lake" / FIRST, range(2))
+    write(desk.folder / "lake" / SECOND, range(3))
+    delivered.register(desk)
     publish(desk, FIRST, "2")
     publish(desk, SECOND, "999")
     return desk
 
 
-def publish(desk, partition, rows, *more):
-    ran = desk.dq("publish", "orders.odcs.yaml", "--partition", partition, "--rows", rows, *more)
-    assert ran.code == 0, ran.all
+def publish(desk, partition, rows):
+    delivered.publish(desk, partition, "--rows", rows)
 
 
 def compared(desk, *options):
@@ -110,9 +89,9 @@ def test_partitions_that_were_removed_since_and_receipts_without_a_number_contra
 
 
 def test_a_small_table_without_partitions_is_compared_without_spark(desk):
-    desk.write("orders.odcs.yaml", CONTRACT.replace("FOLDER", str(desk.folder)).replace("KEYS", ""))
-    write(desk.folder / "lake", 3)
-    assert desk.dq("register", "orders.odcs.yaml", "--apply").code == 0
+    delivered.contract(desk, key="")
+    write(desk.folder / "lake", range(3))
+    delivered.register(desk)
     for cycle, rows in (("2026-05-10T06:00:00Z", "3"), ("2026-05-11T06:00:00Z", "4")):
         ran = desk.dq("publish", "orders.odcs.yaml", "--cycle", cycle, "--rows", rows, "--as-of", cycle)
         assert ran.code == 0, ran.all
@@ -122,10 +101,9 @@ def test_a_small_table_without_partitions_is_compared_without_spark(desk):
 
 @pytest.mark.spark
 def test_a_value_with_a_slash_is_compared(spark, desk):
-    key = KEY.replace("day", "region").replace("date", "string")
-    desk.write("orders.odcs.yaml", CONTRACT.replace("FOLDER", str(desk.folder)).replace("KEYS", key))
-    write(desk.folder / "lake" / "region=a%2Fb", 2)
-    assert desk.dq("register", "orders.odcs.yaml", "--apply").code == 0
+    delivered.contract(desk, key=delivered.KEY.replace("day", "region").replace("date", "string"))
+    write(desk.folder / "lake" / "region=a%2Fb", range(2))
+    delivered.register(desk)
     publish(desk, "region=a/b", "9")
 
     assert compared(desk, "--all") == (1, [("fail", "orders: region=a/b has 2 rows, and its receipt says 9")])

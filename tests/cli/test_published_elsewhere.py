@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from fakes import delivered
+from fakes.delivered import write
 from fakes.desk import Desk
 
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: orders
-version: 1.0.0
-status: active
-servers:
-  - {server: lake, type: local, path: FOLDER/lake, format: parquet}
-schema:
-  - name: orders
-    properties:
-      - {name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}
-      - {name: id, logicalType: integer, physicalType: bigint, unique: true}
+MORE = """\
     quality: [{metric: rowCount, mustBeGreaterThan: 0}]
 slaProperties:
   - {id: daily, property: frequency, value: 1, unit: d, schedule: "0 6 * * *", element: orders}
@@ -27,25 +15,17 @@ slaProperties:
 BELOW, BESIDE = "day=2026-05-10", "day=2026-05-11"
 
 
-def write(folder, ids):
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), folder / "part-0.parquet")
-
-
 @pytest.fixture
 def desk(spark, tmp_path, monkeypatch, capfd):
     """Partition 05-10 lies below the table, 05-11 was audited and published beside it."""
     desk = Desk(tmp_path, monkeypatch, capfd)
     monkeypatch.setenv("DQ_LAKE_ROOTS", str(tmp_path))
-    desk.write("orders.odcs.yaml", CONTRACT.replace("FOLDER", str(tmp_path)))
+    delivered.contract(desk, more=MORE, replaced=("required: true", "unique: true"))
     write(tmp_path / "lake" / BELOW, [1, 2])
     write(tmp_path / "staged" / "run-1" / BESIDE, [3, 4, 5])
-    assert desk.dq("register", "orders.odcs.yaml", "--apply").code == 0
-    assert desk.dq("publish", "orders.odcs.yaml", "--partition", BELOW).code == 0
-    ran = desk.dq(
-        "publish", "orders.odcs.yaml", "--partition", BESIDE, "--audit", str(tmp_path / "staged/run-1")
-    )
-    assert ran.code == 0, ran.all
+    delivered.register(desk)
+    delivered.publish(desk, BELOW)
+    delivered.publish(desk, BESIDE, "--audit", str(tmp_path / "staged/run-1"))
     return desk
 
 
