@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,24 +14,28 @@ import typer
 from dq.cli.gating.registry_name import server_choice
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
+from dq.cli.loading.placements import placements
 from dq.cli.loading.refusal import each
 from dq.cli.loading.whole import ServerOf
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
-from dq.contracts.access.data_location import resolve
+from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import server_of as chosen_server
-from dq.contracts.access.hive_path import partition_folder
+from dq.contracts.access.hive_path import PlacedPartition, partition_folder
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError
-from dq.dataquality.delivery.lake.files import files_for
+from dq.contracts.shared.errors import DqError, UsageError
+from dq.dataquality.delivery.lake.files import Storages, files_for
 from dq.registry.catalog import Catalog, Partition, no_table
 from dq.registry.publishing import journal
+from dq.registry.publishing.partition import partition_values
 from dq.registry.publishing.publication import publication
-from dq.registry.publishing.repair import RepairPlan, repair_plan
+from dq.registry.publishing.repair import RepairPlan, repair_plan, with_published
 from dq.registry.specify import specs
 from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
 from dq.store.engine import Store
+
+_AT_A_TIME = 32
 
 Repaired = tuple[TableSpec, RepairPlan, list[str]]
 
@@ -50,7 +56,8 @@ def command(
     """Compare the partitions of the lake with those of the catalog; with --apply, add what is missing.
 
     A partition is a folder such as flight_date=2026-11-20 that holds files and fits the contract's keys.
-    One of the catalog whose folder is gone is only told, and so is one that the catalog has elsewhere.
+    One that 'dq publish --audit' left where it was staged is compared with that folder. One of the catalog
+    whose folder is gone is only told, and so is one that the catalog has elsewhere.
     Tables of Iceberg, Delta and Hudi keep their partitions themselves, and are left out.
 
     Exit codes: 0 done or nothing to do, 1 something is missing or gone (--check), 3 a contract, the catalog
@@ -95,8 +102,14 @@ class _Repairs:
         made = specs(
             contract, lambda one: located(self.world, resolve(contract, one, server, reach), self.catalog)
         )
+        with self.store.read() as tx:
+            placed = placements(tx, {contract.key: other_servers(contract, server)})
         return [
-            self._table(spec, partial(self._as_published, contract, one, spec, server))
+            self._table(
+                spec,
+                _partitions(spec, placed.get((contract.key, one.name), ())),
+                partial(self._as_published, contract, one, spec, server),
+            )
             for spec, one in zip(made, contract.objects, strict=True)
             if spec.partitions and spec.location and spec.format not in OPEN_FORMATS
         ]
@@ -111,12 +124,15 @@ class _Repairs:
             newest = journal.newest(tx, made.delivery)
         return replace(missing, location=newest.folder) if newest and newest.folder else missing
 
-    def _table(self, spec: TableSpec, as_published: Callable[[Partition], Partition]) -> Repaired:
+    def _table(
+        self, spec: TableSpec, placed: Sequence[Partition], as_published: Callable[[Partition], Partition]
+    ) -> Repaired:
         if self.target.read(*spec.key) is None:
             raise no_table(*spec.key)
         files, known = files_for(spec.location, self.world.reach), self.target.partitions(*spec.key)
         plan = repair_plan(spec, known, files.folders, lambda folder: bool(files.inside(folder)))
         plan = replace(plan, missing=tuple(map(as_published, plan.missing)))
+        plan = with_published(plan, known, placed, self._with_files(placed).__contains__)
         errors = []
         for one in plan.missing if self.apply_it else ():
             try:
@@ -124,6 +140,22 @@ class _Repairs:
             except DqError as error:
                 errors.append(str(error))
         return spec, plan, errors
+
+    def _with_files(self, placed: Sequence[Partition]) -> set[str]:
+        """Those of the folders that hold a file; each is a question to its storage."""
+        storages, folders = Storages(self.world.reach), [one.location for one in placed]
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            found = pool.map(lambda folder: bool(storages.of(folder).inside(folder)), folders)
+            return {folder for folder, held in zip(folders, found, strict=True) if held}
+
+
+def _partitions(spec: TableSpec, placed: Sequence[PlacedPartition]) -> list[Partition]:
+    """The placed partitions that fit the table's keys; those of before are of other keys."""
+    found = []
+    for one in placed:
+        with suppress(UsageError):
+            found.append(Partition(partition_values(spec, dict(one.values)), one.folder))
+    return found
 
 
 def _print(spec: TableSpec, plan: RepairPlan, errors: list[str], *, applied: bool) -> None:

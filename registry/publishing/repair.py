@@ -6,7 +6,7 @@ What `MSCK REPAIR TABLE` does in Hive, planned before anything is written, for e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.hive_path import unescaped
@@ -82,6 +82,32 @@ def repair_plan(
         if fold_location(place).startswith(below) and fold_location(place) not in folders
     ]
     return RepairPlan(tuple(missing), tuple(gone), tuple(moved), tuple(strange))
+
+
+def with_published(
+    plan: RepairPlan,
+    known: Iterable[Partition],
+    published: Iterable[Partition],
+    holds_files: Callable[[str], bool],
+) -> RepairPlan:
+    """The plan with the partitions that were `published` in folders of their own, not below the table.
+
+    One that the catalog has lost is missing, and one whose folder has no file is gone. One that the catalog
+    has where it was published is as it should be, whatever lies below the table.
+    """
+    places = {one.values: fold_location(one.location) for one in known}
+    below = {one.values for one in plan.missing}
+    elsewhere = {one.values: one for one in published}
+    missing = [
+        one
+        for values, one in elsewhere.items()
+        if values not in places and values not in below and holds_files(one.location)
+    ]
+    kept = [one for one in elsewhere.values() if places.get(one.values) == fold_location(one.location)]
+    gone = [one for one in kept if not holds_files(one.location)]
+    as_published = {one.values for one in kept}
+    moved = tuple(pair for pair in plan.moved if pair[0].values not in as_published)
+    return replace(plan, missing=(*plan.missing, *missing), gone=(*plan.gone, *gone), moved=moved)
 
 
 Pairs = list[tuple[str, str]]
