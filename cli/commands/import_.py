@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -13,11 +14,13 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, ROLE, opened
 from dq.cli.world.environment import World, here
 from dq.contracts.access.files import create
+from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.escaping.code import shell_word
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.yaml.writing import commented
+from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
 from dq.registry.importing import kinds
 from dq.registry.importing.compare import differences
@@ -25,6 +28,7 @@ from dq.registry.importing.contract_text import Imported, contract_text, identif
 from dq.registry.importing.found import FoundTable
 from dq.registry.importing.from_catalog import of_spec
 from dq.registry.importing.lake_files import is_place
+from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
 
 
 def command(
@@ -104,12 +108,32 @@ def _tables(world: World, kind: str, source: str, role: str, account: str) -> li
     catalog = opened(world, world.store(), kind, role, account)
     if name:
         live = catalog.read(database.lower(), name.lower())
-        found = [live] if live is not None else []
+        found = [] if live is None else [_with_partitions(catalog, live.spec)]
     else:
-        found = catalog.tables(database.lower())
+        found = [of_spec(one.spec) for one in catalog.tables(database.lower())]
     if not found:
         raise UsageError(f"the catalog {kind} has no table {source}.", "Write database.table, or a database.")
-    return [of_spec(one.spec) for one in found]
+    return found
+
+
+def _with_partitions(catalog: Catalog, spec: TableSpec) -> FoundTable:
+    """The table, and a word on partitions that who reads its folder does not find."""
+    table, below = of_spec(spec), f"{fold_location(spec.location)}/"
+    if not spec.partitions or spec.format in OPEN_FORMATS:
+        return table
+    beside = [
+        one
+        for one in catalog.partitions(spec.database, spec.name)
+        if not fold_location(one.location).startswith(below)
+    ]
+    if not beside:
+        return table
+    first, verb = beside[0], "does" if len(beside) == 1 else "do"
+    said = (
+        f"{counted(len(beside), 'partition')} {verb} not lie below the table, e.g."
+        f" {partition_folder(first.values)} at {first.location}"
+    )
+    return replace(table, lost=(*table.lost, said))
 
 
 def _compared(file: Path, tables: Sequence[FoundTable]) -> int:

@@ -128,6 +128,15 @@ def test_every_command_sees_it(orders):
     assert any(BESIDE in page for page in pages)
 
 
+def test_import_tells_that_it_does_not_lie_below_the_table(orders):
+    ran = orders.dq("import {catalog} {table} -o imported.odcs.yaml")
+
+    place = f"{orders.desk.folder}/staged/run-1/{BESIDE}"
+    said = f"1 partition does not lie below the table, e.g. {BESIDE} at {place}"
+    assert (ran.code, said in ran.err) == (0, True), ran.all
+    assert said in (orders.desk.folder / "imported.odcs.yaml").read_text()
+
+
 def test_repair_adds_it_where_it_was_published_after_the_catalog_lost_it(orders, spark):
     drop(orders, spark)
 
