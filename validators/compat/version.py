@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dq.validators.compat.judgement.words import Bump, Judgement, neutral, policy
+from dq.validators.compat.judgement.words import Bump, Judgement, Level, neutral, policy
 
 _SEMVER = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
 
@@ -58,7 +58,9 @@ def judge(before: str, after: str, asked: Bump) -> Judgement | None:
     if second < first:
         return policy("version-decreased")
     if second == first and wanted is not Bump.NONE:
-        return policy("version-not-bumped", bump=wanted, note=f"At least {least} is needed.")
+        # Prose and other metadata change no promise, so a missing patch hurts nobody.
+        level = Level.WARN if asked is Bump.PATCH else Level.ERROR
+        return policy("version-not-bumped", level, wanted, f"At least {least} is needed.")
     if second < least:
         return policy("version-bump-too-small", bump=wanted, note=f"At least {least} is needed.")
     return neutral("version-bump-ok", wanted)

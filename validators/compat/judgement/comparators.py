@@ -224,9 +224,18 @@ def price(change: Change, _: Setting) -> Judgement:
 _CONFIDENTIAL = (
     "", "public", "open", "internal", "private", "confidential", "sensitive", "pii", "restricted", "secret",
 )  # fmt: skip
-# How confidential a column is: raised may close access, lowered may leak.
-classification = Ranked(
+_confidentiality = Ranked(
     _CONFIDENTIAL,
     weaken("classification-raised", Level.WARN),
     policy("classification-lowered", Level.WARN, Bump.MINOR),
 )
+
+
+def classification(change: Change, setting: Setting) -> Judgement:
+    """How confidential a column is: raised may close access, lowered may leak.
+
+    The first declaration raises nothing: the data is what it was.
+    """
+    if change.action is Motion.ADDED:
+        return neutral("description-changed", Bump.PATCH, "It had no classification before.")
+    return _confidentiality(change, setting)

@@ -31,6 +31,9 @@ _NAMED = Same(neutral("contract-name-changed", Bump.PATCH))
 _OWNED = Same(neutral("owner-changed", Bump.PATCH))
 _TABLE_LABEL = Same(neutral("table-label-changed"))
 _COLUMN_LABEL = Same(neutral("column-label-changed"))
+# What readers see beside the name, and no query uses.
+_TABLE_TITLE = Same(neutral("table-label-changed", Bump.PATCH))
+_COLUMN_TITLE = Same(neutral("column-label-changed", Bump.PATCH))
 _RULE_LABEL = Same(neutral("quality-label-changed", Bump.PATCH))
 _SERVER_LABEL = Same(neutral("server-label-changed"))
 _LOCATION = Same(replace("server-location-changed"))
@@ -77,7 +80,7 @@ _OBJECT: Mapping[str, Comparator] = {
     "column": columns.table_renamed,
     "id": _TABLE_LABEL,
     "name": _TABLE_LABEL,
-    "businessName": _TABLE_LABEL,
+    "businessName": _TABLE_TITLE,
     "synonyms": _DOCUMENTED,
     "dataGranularityDescription": _DOCUMENTED,
     "context": _DOCUMENTED,
@@ -132,7 +135,7 @@ _PROPERTY: Mapping[str, Comparator] = {
     "column": columns.renamed,
     "id": _COLUMN_LABEL,
     "name": _COLUMN_LABEL,
-    "businessName": _COLUMN_LABEL,
+    "businessName": _COLUMN_TITLE,
     "synonyms": _DOCUMENTED,
     "examples": _DOCUMENTED,
     "transformSourceObjects": _DOCUMENTED,
