@@ -54,7 +54,8 @@ class Fault:
     `path` is the place inside the document. `needs` are further paths that the statement relies on: where
     one of them had to be left out because its form is wrong, the fault is only a consequence of that, and
     nobody is told of it. A `doubt` is about what the standard allows, in the contract's own version: at most
-    a warning, whatever the rule's severity, unless the policy names another one.
+    a warning, whatever the rule's severity, unless the policy names another one. Columns of one object with
+    the same fault of one `kind` are one finding.
     """
 
     at: Location
@@ -63,6 +64,7 @@ class Fault:
     path: str = ""
     needs: tuple[str, ...] = ()
     doubt: bool = False
+    kind: str = ""
 
 
 Faults = Iterator[Fault]
@@ -70,10 +72,17 @@ Faults = Iterator[Fault]
 
 
 def fault(
-    node: Node, key: str, message: str, mend: str, *, needs: tuple[str, ...] = (), doubt: bool = False
+    node: Node,
+    key: str,
+    message: str,
+    mend: str,
+    *,
+    needs: tuple[str, ...] = (),
+    doubt: bool = False,
+    kind: str = "",
 ) -> Fault:
     """A fault of the value that a node has under this key."""
-    return Fault(node.at(key), message, mend, node.path(key), needs, doubt)
+    return Fault(node.at(key), message, mend, node.path(key), needs, doubt, kind)
 
 
 def item_fault(node: Node, key: str, index: int, message: str, mend: str) -> Fault:

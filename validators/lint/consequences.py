@@ -9,8 +9,36 @@ from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.spelling import nearest
 from dq.validators.rule import Fault
 
-# The rules that spoke, by path, and how severe it is there.
-Said = Mapping[str, Mapping[str, Severity]]
+
+class Said:
+    """The rules that spoke, by path, and how severe it is there."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, dict[str, Severity]] = {}
+        self._below: dict[str, dict[str, Severity]] = {}
+
+    def add(self, path: str, rule: str, severity: Severity) -> None:
+        """A rule speaks of what stands at a path."""
+        self._at.setdefault(path, {})[rule] = severity
+        for above in ancestors(path):
+            rules = self._below.setdefault(above, {})
+            rules[rule] = max(severity, rules.get(rule, severity), key=lambda grade: grade.rank)
+
+    def by_any_of(self, rules: Iterable[str], path: str) -> bool:
+        """Whether one of the rules spoke of the path itself."""
+        return not self._at.get(path, {}).keys().isdisjoint(rules)
+
+    def by_another(self, rule: str, severity: Severity, path: str) -> bool:
+        """Whether another rule spoke of the path itself, at least as severely."""
+        return _graver(self._at.get(path, {}), rule, severity)
+
+    def below_by_another(self, rule: str, severity: Severity, path: str) -> bool:
+        """Whether another rule spoke of a part of what stands at the path, at least as severely."""
+        return _graver(self._below.get(path, {}), rule, severity)
+
+
+def _graver(rules: Mapping[str, Severity], rule: str, severity: Severity) -> bool:
+    return any(name != rule and grade.rank >= severity.rank for name, grade in rules.items())
 
 
 class Folds:
@@ -32,6 +60,7 @@ class Folds:
                 holder, _, key = finding.path.rpartition(".")
                 self._unknown[holder].append((key, finding.severity))
         self._form.discard("")
+        self._above_form = {above for path in self._form for above in ancestors(path)}
         # Many faults rely on the same long list of paths.
         self._relied: dict[tuple[str, ...], bool] = {}
 
@@ -45,9 +74,7 @@ class Folds:
             return True
         if self._unknown and any(self._misspelt(path, severity) for path in fault.needs):
             return True
-        if after and any(
-            not said.get(path, {}).keys().isdisjoint(after) for path in (fault.path, *ancestors(fault.path))
-        ):
+        if after and any(said.by_any_of(after, path) for path in (fault.path, *ancestors(fault.path))):
             return True
         if not self._cut:
             return False
@@ -61,16 +88,15 @@ class Folds:
         Spoken of as less severe, it is not told: a policy may make an error of what is a warning elsewhere.
         """
         element = fault.path if fault.path.endswith("]") else fault.path.rpartition(".")[0]
-        others = [
-            path
-            for path, rules in said.items()
-            if any(name != rule and grade.rank >= severity.rank for name, grade in rules.items())
-        ]
-        logical_type = element.removesuffix(".logicalTypeOptions") + ".logicalType"
-        if fault.path in others or element in others or logical_type in others:
+        column = element.removesuffix(".logicalTypeOptions")
+        types = (f"{column}.logicalType", f"{column}.physicalType")
+        if any(said.by_another(rule, severity, path) for path in (fault.path, element, *types)):
             return True
-        begins = (f"{fault.path}.", f"{fault.path}[")
-        return any(path.startswith(begins) for path in (*others, *self._form, *self._cut))
+        return (
+            said.below_by_another(rule, severity, fault.path)
+            or fault.path in self._above
+            or fault.path in self._above_form
+        )
 
     def _unreliable(self, path: str) -> bool:
         if path in self._cut or path in self._above:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -14,7 +13,8 @@ from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.typed import MAX_FINDINGS
 from dq.contracts.yaml.parse import parse
 from dq.validators.context import Context, Promises, Unenforced, Walk, nothing
-from dq.validators.lint.consequences import Folds
+from dq.validators.lint.alike import Alike
+from dq.validators.lint.consequences import Folds, Said
 from dq.validators.policy.policy import Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, RuleScope
@@ -22,6 +22,8 @@ from dq.validators.table_conflicts import TablesAtBase
 
 # More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
 MAX_OF_ONE_RULE = 100
+# Faults of one rule that are gathered into fewer findings.
+MAX_GATHERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +123,15 @@ def judge(gate: Gate, file: str, data: bytes | FileRefused) -> JudgedFile:
 
 def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
     odcs = contract.odcs
-    said: dict[str, dict[str, Severity]] = defaultdict(dict)
+    said = Said()
+    alike = Alike(context.walk)
     for used in gate.in_use(RuleScope.CONTRACT, context.file, contract.domain):
         rule, arguments = used.rule, used.arguments
         if not rule.applies(odcs):
             continue
         seen = replace(context, arguments=arguments) if arguments else context
         told = 0
+        groups: dict[tuple[str, str], list[Fault]] = {}
         for fault in rule.check(contract, seen):
             severity = used.doubt if fault.doubt else used.severity
             if folds.consequence(fault, severity, rule.after, said) or (
@@ -135,24 +139,30 @@ def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) ->
             ):
                 continue
             told += 1
-            said[fault.path][rule.id] = severity
-            if told == MAX_OF_ONE_RULE:
-                fault = replace(fault, message=f"{fault.message} More of this kind are not listed.")
-            yield _finding(fault, used, contract.id)
-            if told == MAX_OF_ONE_RULE:
+            said.add(fault.path, rule.id, severity)
+            groups.setdefault(alike.key(fault), []).append(fault)
+            if len(groups) == MAX_OF_ONE_RULE or told == MAX_GATHERED:
                 break
+        for number, faults in enumerate(groups.values(), 1):
+            merged = alike.merged(faults)
+            if number == MAX_OF_ONE_RULE or (told == MAX_GATHERED and number == len(groups)):
+                merged = replace(merged, message=f"{merged.message} More of this kind are not listed.")
+            yield _finding(merged, used, contract.id)
 
 
 def among_others(gate: Gate, judged: Iterable[JudgedFile], base: TablesAtBase) -> Iterator[Finding]:
     """What is wrong with each contract among all of them; `base` has the tables of others."""
     every = [one for one in judged if one.entry is not None]
+    nothing_said = Said()
     registry = Registry.of((one.entry for one in every if one.entry is not None), base)
     for one in every:
         entry, folds = one.entry, one.folds
         assert entry is not None
         for used in gate.in_use(RuleScope.REGISTRY, one.file, one.domain):
             for fault in used.rule.among(entry, registry):
-                if folds is None or not folds.consequence(fault, used.severity, used.rule.after, {}):
+                if folds is None or not folds.consequence(
+                    fault, used.severity, used.rule.after, nothing_said
+                ):
                     yield _finding(fault, used, entry.identity[0])
 
 

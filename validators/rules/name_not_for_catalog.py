@@ -42,10 +42,10 @@ def _judge(one: Element) -> Faults:
     key = "physicalName" if one.physical_name else "name"
     if len(name.encode()) > MAX_BYTES:
         message = f"the name {name[:40] + '…'!r} has more than {MAX_BYTES} bytes."
-        yield fault(one, key, message, "Shorten it.")
+        yield fault(one, key, message, "Shorten it.", kind="length")
         return
     message = f"{name!r} is not a name that catalogs keep: lower-case letters, digits and underscores."
-    yield fault(one, key, message, f"Write {_snake(name)!r}.")
+    yield fault(one, key, message, f"Write {_snake(name)!r}.", kind="signs")
 
 
 def _snake(name: str) -> str:

@@ -59,9 +59,8 @@ def check(contract: Contract, context: Context) -> Faults:
             hint = _MEANT.get(word) or nearest(word, types.CANONICAL)
             known = word in types.CANONICAL
             mend = f"Write {hint!r}." if hint and not known else "Write it as Spark SQL does."
-            yield fault(
-                prop, "physicalType", f"physicalType {written!r}: {error}.", _nested(prop, word) or mend
-            )
+            message = f"physicalType {written!r}: {error}."
+            yield fault(prop, "physicalType", message, _nested(prop, word) or mend, kind=str(error))
 
 
 def _nested(prop: Property, word: str) -> str | None:

@@ -36,7 +36,7 @@ def check(contract: Contract, context: Context) -> Faults:
     for one in context.unenforced(contract):
         if without and one.path.startswith(without):
             continue
-        yield Fault(one.at, one.message, one.mend, one.path)
+        yield Fault(one.at, one.message, one.mend, one.path, kind=one.message)
 
 
 RULE = Rule("unenforced", Severity.WARNING, __doc__, check, consequences=True)
