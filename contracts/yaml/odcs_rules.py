@@ -30,7 +30,7 @@ def faults(contract: Contract) -> Iterator[Finding]:
         yield from _empty(node)
         if odcs < (3, 2, 0):
             yield from _too_new(node, odcs)
-        if isinstance(node, Property) and node.has("enum") and not node.place.items.get("enum"):
+        if odcs >= (3, 2, 0) and isinstance(node, Property) and _is_empty_enum(node):
             message = "an enum needs a value; without one, no value would be allowed."
             yield mistake("wrong-type", message, _ENUM, node.at("enum"), node.path("enum"))
     for server in contract.servers:
@@ -87,9 +87,7 @@ def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
             message = (
                 f"a library rule needs 'rule' in ODCS {versions.text(odcs)}; 'metric' arrives with {arrived}."
             )
-            mend = (
-                f"Write 'rule: {getattr(node, 'metric', None) or '…'}', or 'apiVersion: {arrived}' or later."
-            )
+            mend = f"Write 'rule: {getattr(node, 'metric', '…')}', or 'apiVersion: {arrived}' or later."
             yield mistake("missing-key", message, mend, node.place.at_key(key), node.path(key))
         elif since is not None and since > odcs:
             shown = f"{key}: {value}" if value else repr(key)
@@ -103,7 +101,14 @@ def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
 
 def _is_metric_alone(node: Node, key: str) -> bool:
     """Whether it is the `metric` of a library rule that has no `rule`, which is asked for before 3.1."""
-    return isinstance(node, Quality) and key == "metric" and node.type == "library" and not node.has("rule")
+    if not isinstance(node, Quality) or key != "metric" or node.metric is None:
+        return False
+    return node.type == "library" and not node.has("rule")
+
+
+def _is_empty_enum(prop: Property) -> bool:
+    """Whether the file writes `[]`; a list of entries that were all cut out has findings already."""
+    return prop.enum == [] and not prop.place.items.get("enum")
 
 
 def _later_keys() -> dict[str, set[str]]:

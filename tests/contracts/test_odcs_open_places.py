@@ -210,3 +210,10 @@ def test_t63_what_the_schema_asks_for_is_missed_next_to_the_key_that_it_allows(
 
     assert [one.rule for one in found if one.severity is Severity.ERROR] == errors
     assert [one.rule for one in found if one.severity is Severity.WARNING] == ["unknown-key"]
+
+
+@pytest.mark.parametrize("metric", ["[1]", "null"])
+def test_t64_a_metric_that_is_no_text_is_one_error_in_3_0(metric: str) -> None:
+    found = _found(document(f"schema: [{{name: t, quality: [{{metric: {metric}, mustBe: 1}}]}}]", "v3.0.2"))
+
+    assert [one.rule for one in found if one.severity is Severity.ERROR] == ["wrong-type"]

@@ -35,7 +35,8 @@ def check(contract: Contract, context: Context) -> Faults:
             continue
         meant = "sql" if quality.query else "custom" if quality.engine else "text"
         mend = f"Add '{key}: …', or 'type: {meant}' if that is what it is."
-        yield absence(quality, "the rule names no metric, so it checks nothing.", mend, key, "type")
+        missing = "metric" if quality.has("metric") else key
+        yield absence(quality, "the rule names no metric, so it checks nothing.", mend, missing, "type")
 
 
 RULE = Rule("library-without-metric", Severity.ERROR, __doc__, check)
