@@ -188,7 +188,7 @@ def test_a_key_that_another_partition_has_is_found(spark, desk):
     ran = publish(desk, "--audit", stage(desk, "run-2", [2], day=other), day=other)
 
     assert ran.code == 1
-    assert "repeat a key" in ran.out
+    assert "1 row repeats a key" in ran.out
     assert [*places(desk)] == [DAY]
 
 
