@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.table import Key, TableSpec
@@ -167,6 +167,29 @@ class CatalogPlan:
     @property
     def orphans(self) -> tuple[Action, ...]:
         return tuple(action for action in self.actions if action.kind is ActionKind.ORPHAN)
+
+
+class StepKind(StrEnum):
+    """What a step beside the tables does, as `dq register --format json` names it: published values."""
+
+    REGISTER_LOCATION = "RegisterLocation"
+    DEFINE_TAG = "DefineTag"
+    TAG_COLUMNS = "TagColumns"
+    UNTAG_COLUMNS = "UntagColumns"
+    MAKE_FILTER = "MakeFilter"
+    DROP_FILTER = "DropFilter"
+    GIVE = "Give"
+    TAKE_BACK = "TakeBack"
+    MAKE_SCHEDULE = "MakeSchedule"
+    CHANGE_SCHEDULE = "ChangeSchedule"
+    REMOVE_SCHEDULE = "RemoveSchedule"
+
+
+class PlanStep(Protocol):
+    """A change beside the tables; as text, it is a line of the plan."""
+
+    @property
+    def kind(self) -> StepKind: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dq.cli.terminal import output
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
-from dq.registry.action import StepResult
+from dq.registry.action import PlanStep, StepResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class Governed:
     """
 
     name: str
-    steps: Sequence[object] = ()
+    steps: Sequence[PlanStep] = ()
     notes: Sequence[str] = ()
-    results: Sequence[StepResult[object]] = ()
+    results: Sequence[StepResult[PlanStep]] = ()
     findings: Sequence[Finding] = ()
     refused: Sequence[str] = ()
     error: DqError | None = None
@@ -61,7 +61,7 @@ def governed_as_dict(governed: Governed) -> Mapping[str, object]:
     return {
         "steps": [
             {
-                "kind": type(step).__name__,
+                "kind": step.kind,
                 "what": str(step),
                 "ending": None if step not in endings else "failed" if endings[step].error else "done",
                 "error": str(endings[step].error) if step in endings and endings[step].error else None,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
+from dq.registry.action import StepKind
 from dq.registry.table import Key
 
 FILTERED = "*"
@@ -44,6 +46,7 @@ class DataFilter:
 class RegisterLocation:
     """Gives a prefix in S3 to Lake Formation, which reads it with the role."""
 
+    kind: ClassVar = StepKind.REGISTER_LOCATION
     location: str
     role: str
 
@@ -55,6 +58,7 @@ class RegisterLocation:
 class DefineTag:
     """Makes a tag with these values, or adds them to it."""
 
+    kind: ClassVar = StepKind.DEFINE_TAG
     key: str
     values: tuple[str, ...]
     new: bool
@@ -67,6 +71,7 @@ class DefineTag:
 class TagColumns:
     """Gives columns of a table a value of a tag, in place of the value that they had."""
 
+    kind: ClassVar = StepKind.TAG_COLUMNS
     on: Key
     key: str
     value: str
@@ -80,6 +85,7 @@ class TagColumns:
 class UntagColumns:
     """Takes a value of a tag from columns."""
 
+    kind: ClassVar = StepKind.UNTAG_COLUMNS
     on: Key
     key: str
     value: str
@@ -93,6 +99,7 @@ class UntagColumns:
 class MakeFilter:
     """Makes the filter behind a grant, which has it alone."""
 
+    kind: ClassVar = StepKind.MAKE_FILTER
     filter: DataFilter
 
     def __str__(self) -> str:
@@ -104,6 +111,7 @@ class MakeFilter:
 class DropFilter:
     """Removes the filter behind a grant that was taken back."""
 
+    kind: ClassVar = StepKind.DROP_FILTER
     filter: DataFilter
     key: GrantKey
 
@@ -115,6 +123,7 @@ class DropFilter:
 class Give:
     """Lets a principal SELECT columns. `files` are the subscriptions that ask for it."""
 
+    kind: ClassVar = StepKind.GIVE
     key: GrantKey
     columns: tuple[str, ...]
     files: tuple[str, ...]
@@ -127,6 +136,7 @@ class Give:
 class TakeBack:
     """Takes SELECT of columns from a principal, which dq gave it. `why` no subscription asks for it."""
 
+    kind: ClassVar = StepKind.TAKE_BACK
     key: GrantKey
     columns: tuple[str, ...]
     why: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from dq.registry.action import StepKind
 from dq.registry.scheduler.entry import ScheduleEntry, ScheduleTerms, may_be_ours
 from dq.registry.scheduler.ledger import NotedSchedule
 from dq.registry.scheduler.port import Scheduler
@@ -19,6 +20,7 @@ _LEFT_OUT = frozenset({"StartDate", "EndDate", "KmsKeyArn", "DeadLetterConfig", 
 class MakeSchedule:
     """Makes a schedule that is not there."""
 
+    kind: ClassVar = StepKind.MAKE_SCHEDULE
     entry: ScheduleEntry
     digest: str
 
@@ -31,6 +33,7 @@ class MakeSchedule:
 class ChangeSchedule:
     """Writes a schedule anew. `changes` name each field with what stands there and what shall."""
 
+    kind: ClassVar = StepKind.CHANGE_SCHEDULE
     entry: ScheduleEntry
     digest: str
     changes: tuple[str, ...]
@@ -48,6 +51,7 @@ class RemoveSchedule:
     `orphan`: its whole contract is no more, so it waits for --prune.
     """
 
+    kind: ClassVar = StepKind.REMOVE_SCHEDULE
     name: str
     why: str
     orphan: bool

@@ -1,0 +1,57 @@
+"""The names that steps beside the tables have for machines."""
+
+from __future__ import annotations
+
+from dq.cli.registering.governed import Governed, governed_as_dict
+from dq.registry.action import StepKind
+from dq.registry.lake_formation.steps import (
+    DataFilter,
+    DefineTag,
+    DropFilter,
+    Give,
+    GrantKey,
+    MakeFilter,
+    RegisterLocation,
+    TagColumns,
+    TakeBack,
+    UntagColumns,
+)
+from dq.registry.scheduler.entry import ScheduleEntry
+from dq.registry.scheduler.plan import ChangeSchedule, MakeSchedule, RemoveSchedule
+
+ON = ("sales", "orders")
+ACME = GrantKey(*ON, "210987654321")
+FILTER = DataFilter(*ON, "dq_1", "customer = 'acme'", ("id",))
+ENTRY = ScheduleEntry("orders-1", "orders", "orders/daily", "cron(0 6 * * ? *)", "UTC", "{}")
+STEPS = (
+    RegisterLocation("s3://lake/sales", "arn:aws:iam::1:role/lake"),
+    DefineTag("class", ("pii",), new=True),
+    TagColumns(ON, "class", "pii", ("email",)),
+    UntagColumns(ON, "class", "pii", ("id",)),
+    MakeFilter(FILTER),
+    DropFilter(FILTER, ACME),
+    Give(ACME, ("id",), ("acme.yaml",)),
+    TakeBack(ACME, ("id",), "acme.yaml is over"),
+    MakeSchedule(ENTRY, "0"),
+    ChangeSchedule(ENTRY, "0", ("State ENABLED → DISABLED",), drift=True),
+    RemoveSchedule("orders-1", "orders/daily does not ask for it any more", orphan=False),
+)
+
+
+def test_a_step_has_the_same_name_for_machines_whatever_its_class_is_called() -> None:
+    shown = governed_as_dict(Governed("AWS", STEPS))["steps"]
+
+    assert [(step["kind"], step["what"]) for step in shown] == [
+        ("RegisterLocation", "+ location s3://lake/sales, read with arn:aws:iam::1:role/lake"),
+        ("DefineTag", "+ tag class: pii"),
+        ("TagColumns", "~ sales.orders: class=pii on email"),
+        ("UntagColumns", "- sales.orders: class=pii off id"),
+        ("MakeFilter", "+ filter dq_1 of sales.orders: customer = 'acme'"),
+        ("DropFilter", "- filter dq_1 of sales.orders"),
+        ("Give", "+ SELECT for 210987654321 on sales.orders: id (acme.yaml)"),
+        ("TakeBack", "- SELECT for 210987654321 on sales.orders: id (acme.yaml is over)"),
+        ("MakeSchedule", "+ schedule orders-1: cron(0 6 * * ? *) in UTC for orders/daily"),
+        ("ChangeSchedule", "~ schedule orders-1, which somebody else changed: State ENABLED → DISABLED"),
+        ("RemoveSchedule", "- schedule orders-1: orders/daily does not ask for it any more"),
+    ]
+    assert [step.kind for step in STEPS] == [*StepKind]
