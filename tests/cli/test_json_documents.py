@@ -173,10 +173,21 @@ OF_SPARK: tuple[tuple[str, ...], ...] = (
     ("propose", ORDERS),
 )
 
-# What differs from machine to machine, and what another page of docs/reference holds already, each cut down.
+
+def in_order(shown: dict[str, Any]) -> dict[str, Any]:
+    """The document with an incident's history sorted: places are told side by side, in any order."""
+    steps = shown.get("history")
+    if steps is None:
+        return shown
+    kept = sorted(steps, key=lambda each: (each["revision"], each["kind"], each["detail"]))
+    return {**shown, "history": kept}
+
+
+# What differs from run to run or machine to machine, and what docs/reference holds already, each cut down.
 CUT: dict[str, Callable[[Any], Any]] = {
     "doctor": lambda parts: [{**part, "ok": "…", "seen": "…", "mend": "…"} for part in parts],
     "rules": lambda rules: rules[:3],
+    "incidents": in_order,
 }
 # What is another one each time: ids at random, and instants of the real clock, which alone have fractions.
 OF_THE_DAY = {
