@@ -15,11 +15,6 @@ from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import incident_event, incident_subject
 from dq.contracts.shared.outcome import End, IncidentKey, Severity
 
-# What a row holds as the incident has it.
-_AS_IT_IS = (
-    "title", "revision", "breaches", "opened_at", "acked_at", "acked_by", "resolved_at", "open_since",
-    "flapping_since", "silenced_until",
-)  # fmt: skip
 _NONE: Mapping[str, Subject] = MappingProxyType({})
 # A question names no more of them: databases have a limit.
 _AT_ONCE = 500
@@ -144,7 +139,16 @@ def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | Non
 def save(tx: Connection, incident: Incident, subject: str) -> None:
     """Write the incident, and of its subjects the one that changed ('' for none)."""
     values = {
-        **{name: getattr(incident, name) for name in _AS_IT_IS},
+        "title": incident.title,
+        "revision": incident.revision,
+        "breaches": incident.breaches,
+        "opened_at": incident.opened_at,
+        "acked_at": incident.acked_at,
+        "acked_by": incident.acked_by,
+        "resolved_at": incident.resolved_at,
+        "open_since": incident.open_since,
+        "flapping_since": incident.flapping_since,
+        "silenced_until": incident.silenced_until,
         "contract": incident.key.contract,
         "object": incident.key.object,
         "group_id": incident.key.group,
@@ -203,7 +207,16 @@ def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
         holds_up=tuple(row.holds_up or ()),
         silenced_why=row.silenced_why or "",
         subjects=subjects,
-        **{name: getattr(row, name) for name in _AS_IT_IS},
+        title=row.title,
+        revision=row.revision,
+        breaches=row.breaches,
+        opened_at=row.opened_at,
+        acked_at=row.acked_at,
+        acked_by=row.acked_by,
+        resolved_at=row.resolved_at,
+        open_since=row.open_since,
+        flapping_since=row.flapping_since,
+        silenced_until=row.silenced_until,
     )
 
 

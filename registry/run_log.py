@@ -8,7 +8,6 @@ from datetime import datetime
 
 from sqlalchemy import insert, select
 
-from dq.contracts.shared.values import picked
 from dq.registry.action import Action
 from dq.registry.table import SPEC_HASH, Key
 from dq.registry.tables import catalog_log
@@ -42,7 +41,6 @@ class Logged:
     error: str
 
 
-_SAID = "kind grade ending before after error"
 BEGUN = "begun"
 """The ending of a line that is written before the table is: its run may have been cut off there."""
 
@@ -89,7 +87,12 @@ def _add(store: Store, line: Logged) -> None:
         "catalog": line.catalog,
         "database_name": database,
         "name": name,
-        **picked(line, _SAID),
+        "kind": line.kind,
+        "grade": line.grade,
+        "ending": line.ending,
+        "before": line.before,
+        "after": line.after,
+        "error": line.error,
     }
     with store.write() as connection:
         connection.execute(insert(catalog_log).values(row))
@@ -123,7 +126,12 @@ def _lines(store: Store, catalog: str, most: int | None = None, *, only_begun: b
             RegisterRun(row.run_id, row.at, row.registry),
             row.catalog,
             (row.database_name, row.name),
-            *(getattr(row, name) for name in _SAID.split()),
+            row.kind,
+            row.grade,
+            row.ending,
+            row.before,
+            row.after,
+            row.error,
         )
         for row in reversed(rows)
     ]

@@ -26,7 +26,6 @@ from dq.alerts.channel import (
 )
 from dq.alerts.message import Message
 from dq.contracts.shared.printable import in_json
-from dq.contracts.shared.values import picked
 
 # Nobody else may lay a link or a pipe where alerts are written: what they say is not for everyone.
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -154,11 +153,19 @@ def _key(line: bytes) -> tuple[str, ...]:
 
 def _fields(message: Message) -> dict[str, object]:
     return {
-        **picked(message, "incident revision"),
-        **picked(message.key, "contract object group"),
-        **picked(message, "state severity title"),
+        "incident": message.incident,
+        "revision": message.revision,
+        "contract": message.key.contract,
+        "object": message.key.object,
+        "group": message.key.group,
+        "state": message.state,
+        "severity": message.severity,
+        "title": message.title,
         "facts": dict(message.facts),
-        **picked(message, "steps note budget repeat"),
+        "steps": list(message.steps),
+        "note": message.note,
+        "budget": message.budget,
+        "repeat": message.repeat,
     }
 
 

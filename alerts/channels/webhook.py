@@ -26,7 +26,6 @@ from dq.alerts.message import MAX_VALUE, Message, cut
 from dq.contracts.access.alert_target import host_allowed
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.values import picked
 
 SIGNATURE, IDEMPOTENCY = "DQ-Signature", "Idempotency-Key"
 LEAST_SECRET = 16
@@ -132,13 +131,19 @@ def _body(message: Message, event: str, key: str) -> dict[str, object]:
         "version": 1,
         "id": key,
         "event": event,
-        **picked(message, "incident revision"),
+        "incident": message.incident,
+        "revision": message.revision,
         "contract": cut(message.key.contract, MAX_VALUE),
         "object": cut(message.key.object, MAX_VALUE),
         "group": cut(message.key.group, MAX_VALUE),
-        **picked(message, "state severity title"),
+        "state": message.state,
+        "severity": message.severity,
+        "title": message.title,
         "facts": [{"label": label, "value": value} for label, value in message.facts],
-        **picked(message, "steps note budget repeat"),
+        "steps": list(message.steps),
+        "note": message.note,
+        "budget": message.budget,
+        "repeat": message.repeat,
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dq.alerts.incident import Incident
-from dq.contracts.shared.values import picked
 
 
 def incident_as_row(one: Incident) -> dict[str, object]:
@@ -11,6 +10,8 @@ def incident_as_row(one: Incident) -> dict[str, object]:
     return {
         "id": one.id,
         "key": str(one.key),
-        **picked(one, "severity title opened_at"),
+        "severity": one.severity,
+        "title": one.title,
+        "opened_at": one.opened_at.isoformat(),
         "subjects": list(one.open_subjects),
     }

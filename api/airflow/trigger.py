@@ -12,7 +12,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from dq.cli.monitoring.cycle import CycleStanding, cycle
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.shared.values import picked
+from dq.contracts.shared.values import iso
 
 _FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)
 
@@ -26,8 +26,15 @@ def decided(found: CycleStanding, now: datetime) -> bool:
 
 def as_event(found: CycleStanding) -> dict[str, str]:
     """What the sensor is told, as JSON values."""
-    said = picked(found, "contract object slo due_at status reason delivered_at")
-    return {name: str(value or "") for name, value in said.items()}
+    return {
+        "contract": found.contract,
+        "object": found.object,
+        "slo": found.slo,
+        "due_at": found.due_at.isoformat(),
+        "status": str(found.status),
+        "reason": found.reason,
+        "delivered_at": iso(found.delivered_at) or "",
+    }
 
 
 class DeliveryTrigger(BaseTrigger):
@@ -61,8 +68,16 @@ class DeliveryTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """The class and its arguments."""
-        names = ("contract", "object_name", "slo", "due", "decide_at", "poke_seconds", "server", "folder")
-        return "dq.airflow.trigger.DeliveryTrigger", {name: getattr(self, name) for name in names}
+        return "dq.airflow.trigger.DeliveryTrigger", {
+            "contract": self.contract,
+            "object_name": self.object_name,
+            "slo": self.slo,
+            "due": self.due,
+            "decide_at": self.decide_at,
+            "poke_seconds": self.poke_seconds,
+            "server": self.server,
+            "folder": self.folder,
+        }
 
     def look(self) -> CycleStanding:
         """How it stands now."""

@@ -30,7 +30,6 @@ from dq.contracts.escaping.code import shell_word
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
-from dq.contracts.shared.values import picked
 from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.watch import PastMiss
 from dq.dataquality.delivery.wording import digest, summary
@@ -188,9 +187,12 @@ def told(one: Outstanding) -> str:
 def outstanding_as_dict(one: Outstanding) -> dict[str, object]:
     """What is outstanding for a place, for machines."""
     return {
-        **picked(one, "channel target"),
+        "channel": one.channel,
+        "target": one.target,
         "messages": one.count,
-        **picked(one, "since reason refused"),
+        "since": one.since.isoformat(),
+        "reason": one.reason,
+        "refused": one.refused,
     }
 
 

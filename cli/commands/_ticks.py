@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from dq.cli.terminal import output
-from dq.contracts.shared.values import picked
+from dq.contracts.schedule import Cycle
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.watch import Tick
-
-CYCLE = "contract object slo due_at"
-"""What tells one delivery from all others, for machines."""
 
 
 def describe(done: Tick, *, quiet: bool = False) -> None:
@@ -33,13 +30,26 @@ def describe(done: Tick, *, quiet: bool = False) -> None:
     )
 
 
+def delivery_as_dict(cycle: Cycle) -> dict[str, object]:
+    """What tells one delivery from all others, for machines."""
+    return {
+        "contract": cycle.contract,
+        "object": cycle.object,
+        "slo": cycle.slo,
+        "due_at": cycle.due_at.isoformat(),
+    }
+
+
 def as_dict(done: Tick) -> dict[str, object]:
     """The tick for machines."""
     return {
-        **picked(done, "at slos new_cycles open"),
+        "at": done.at.isoformat(),
+        "slos": done.slos,
+        "new_cycles": done.new_cycles,
+        "open": done.open,
         "changes": [
             {
-                **picked(change.kept.cycle, CYCLE),
+                **delivery_as_dict(change.kept.cycle),
                 "partitions": [label(partition) for partition in change.kept.cycle.partitions],
                 "before": change.kept.status,
                 "after": change.after,
@@ -47,5 +57,5 @@ def as_dict(done: Tick) -> dict[str, object]:
             }
             for change in done.changes
         ],
-        "unknown": [{**picked(one.kept.cycle, CYCLE), "reason": one.reason} for one in done.unknown],
+        "unknown": [{**delivery_as_dict(one.kept.cycle), "reason": one.reason} for one in done.unknown],
     }

@@ -17,7 +17,7 @@ from dq.cli.alerting.choosing import short
 from dq.cli.commands.silence import as_dict as silence_as_dict
 from dq.cli.terminal import output
 from dq.cli.world.environment import here
-from dq.contracts.shared.values import picked
+from dq.contracts.shared.values import iso
 
 _MOST = 200
 
@@ -87,7 +87,7 @@ def _state(one: Incident, now: datetime) -> str:
 
 def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: output.PageFormat) -> None:
     if form is output.PageFormat.JSON:
-        history = [picked(step, "at kind revision subject detail") for step in steps]
+        history = [_step(step) for step in steps]
         output.as_json({**_as_dict(one, now), "history": history})
         return
     facts = [
@@ -138,16 +138,36 @@ def _as_markdown(found: Sequence[Incident], holding: Sequence[AlertSilence], now
     )
 
 
+def _step(step: PastStep) -> dict[str, object]:
+    return {
+        "at": step.at.isoformat(),
+        "kind": step.kind,
+        "revision": step.revision,
+        "subject": step.subject,
+        "detail": step.detail,
+    }
+
+
 def _as_dict(one: Incident, now: datetime) -> dict[str, object]:
     hushed = one.silenced_until if one.silenced_until and one.silenced_until > now else None
     return {
         "id": one.id,
-        **picked(one.key, "contract object group"),
-        **picked(one, "state severity title opened_at resolved_at acked_at acked_by"),
-        "silenced_until": hushed.isoformat() if hushed else None,
+        "contract": one.key.contract,
+        "object": one.key.object,
+        "group": one.key.group,
+        "state": one.state,
+        "severity": one.severity,
+        "title": one.title,
+        "opened_at": one.opened_at.isoformat(),
+        "resolved_at": iso(one.resolved_at),
+        "acked_at": iso(one.acked_at),
+        "acked_by": one.acked_by,
+        "silenced_until": iso(hushed),
         "silenced_why": one.silenced_why if hushed else None,
         "root": one.root_id,
-        **picked(one, "holds_up flapping_since breaches"),
+        "holds_up": list(one.holds_up),
+        "flapping_since": iso(one.flapping_since),
+        "breaches": one.breaches,
         "open": list(one.open_subjects),
     }
 

@@ -8,11 +8,11 @@ from datetime import datetime
 
 import typer
 
-from dq.cli.commands._ticks import CYCLE
+from dq.cli.commands._ticks import delivery_as_dict
 from dq.cli.terminal import output
 from dq.cli.world.environment import here, instant
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.values import picked
+from dq.contracts.shared.values import iso
 from dq.dataquality.delivery.history import replay
 from dq.dataquality.delivery.history.changes import keys
 from dq.dataquality.delivery.history.replay import Replayed
@@ -93,4 +93,11 @@ def _name(one: Replayed) -> str:
 
 
 def _row(one: Replayed) -> dict[str, object]:
-    return picked(one.kept.cycle, CYCLE) | picked(one, "status delivered_at reason proven differences")
+    return {
+        **delivery_as_dict(one.kept.cycle),
+        "status": one.status,
+        "delivered_at": iso(one.delivered_at),
+        "reason": one.reason,
+        "proven": one.proven,
+        "differences": list(one.differences),
+    }

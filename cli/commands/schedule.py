@@ -27,7 +27,7 @@ from dq.contracts.schedule import (
 )
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.values import picked
+from dq.contracts.shared.values import iso
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.wording import local
@@ -183,7 +183,13 @@ def _as_dict(slo: Slo, start: datetime, count: int) -> dict[str, object]:
         ],
         "ended": len(following) < count,
         "calendar": [
-            picked(one, "day effect due_on reason") for one in outlook.changed_days(slo.schedule, start, end)
+            {
+                "day": one.day.isoformat(),
+                "effect": one.effect,
+                "due_on": iso(one.due_on),
+                "reason": one.reason,
+            }
+            for one in outlook.changed_days(slo.schedule, start, end)
         ],
         "clock_changes": [_hazard(one, slo.schedule) for one in dst_hazards(slo.schedule, start)],
     }
@@ -258,7 +264,7 @@ def converted(
 
 def _refused(made: TextFault, said: Mapping[str, object], form: output.Format) -> typer.Exit:
     if form is output.Format.JSON:
-        output.as_json({**said, "finding": {"rule": made.code, **picked(made, "message mend")}})
+        output.as_json({**said, "finding": {"rule": made.code, "message": made.message, "mend": made.mend}})
     else:
         output.line(f"{made.code}: {made.message} {made.mend}")
     return typer.Exit(UsageError.exit_code)

@@ -17,7 +17,6 @@ from dq.cli.alerting.sending import CHANNEL
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed, here
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.values import picked
 
 _LONGEST = timedelta(days=90)
 
@@ -133,5 +132,6 @@ def as_dict(one: AlertSilence) -> dict[str, object]:
         "pattern": str(one.pattern),
         "reason": one.reason,
         "by": one.who,
-        **picked(one, "at until"),
+        "at": one.at.isoformat(),
+        "until": one.until.isoformat(),
     }

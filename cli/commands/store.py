@@ -10,7 +10,6 @@ from dq.alerts.handling.retention import forget
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed, here
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.values import picked
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import parquet, retention, soundness
 from dq.registry.publishing.retention import forget_publications, placed_deliveries
@@ -98,9 +97,14 @@ def prune(
         output.as_json(
             {
                 "before": before.isoformat(),
-                **picked(done, "cycles receipts excuses"),
-                **picked(alerts, "incidents messages silences"),
-                **picked(published, "publications notices"),
+                "cycles": done.cycles,
+                "receipts": done.receipts,
+                "excuses": done.excuses,
+                "incidents": alerts.incidents,
+                "messages": alerts.messages,
+                "silences": alerts.silences,
+                "publications": published.publications,
+                "notices": published.notices,
             }
         )
     else:

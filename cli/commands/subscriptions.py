@@ -15,7 +15,6 @@ from dq.cli.world.environment import elapsed, here, registry_root
 from dq.contracts.access.discovery import below, told
 from dq.contracts.escaping.markdown import escaped
 from dq.contracts.shared.document_kind import ASIDE
-from dq.contracts.shared.values import picked
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.validators.reports.markdown import table
 
@@ -101,9 +100,18 @@ def _cells(one: Subscription, state: SubscriptionState) -> tuple[str, ...]:
 
 def _as_dict(one: Subscription, state: SubscriptionState) -> dict[str, object]:
     return {
-        **picked(one, "contract major"),
-        "consumer": picked(one.consumer, "team account principal contact"),
-        **picked(one, "purpose columns tags row_filter"),
+        "contract": one.contract,
+        "major": one.major,
+        "consumer": {
+            "team": one.consumer.team,
+            "account": one.consumer.account,
+            "principal": one.consumer.principal,
+            "contact": one.consumer.contact,
+        },
+        "purpose": one.purpose,
+        "columns": list(one.columns),
+        "tags": list(one.tags),
+        "row_filter": one.row_filter,
         "since": one.start_date.isoformat(),
         "until": one.end_date.isoformat() if one.end_date else None,
         "approvers": one.approvers,

@@ -24,7 +24,6 @@ from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.values import picked
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
@@ -100,14 +99,25 @@ class PromisesStanding:
 def _audit(one: StagedRun) -> dict[str, object]:
     """An audit for machines, with what kept it back."""
     return {
-        **picked(one, "contract version object scope staged verdict at"),
+        "contract": one.contract,
+        "version": one.version,
+        "object": one.object,
+        "scope": one.scope,
+        "staged": one.staged,
+        "verdict": one.verdict,
+        "at": one.at.isoformat(),
         "counts": {str(status): number for status, number in one.counts.items()},
         "broken": [{"what": what, "message": message} for what, message in one.broken],
     }
 
 
 def _withdrawal(one: Kept) -> dict[str, object]:
-    return {**cycle_as_dict(one), **picked(one.cycle, "contract slo"), "reason": one.reason}
+    return {
+        **cycle_as_dict(one),
+        "contract": one.cycle.contract,
+        "slo": one.cycle.slo,
+        "reason": one.reason,
+    }
 
 
 def status(

@@ -25,7 +25,6 @@ from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.values import picked
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.lake.files import Storages
@@ -58,10 +57,15 @@ class TableLook:
         """As JSON values."""
         table, said = self.table, self.table.facts
         return {
-            **picked(table, "contract object"),
+            "contract": table.contract,
+            "object": table.object,
             "state": self.state,
-            **picked(table.place, "path format"),
-            **picked(said, "files bytes newest rows"),
+            "path": table.place.path,
+            "format": table.place.format,
+            "files": said.files,
+            "bytes": said.bytes,
+            "newest": said.newest,
+            "rows": said.rows,
             "nulls": dict(said.nulls),
             "broken": list(said.broken),
             "problem": said.problem or None,

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from dq.cli.publishing.places import senders
 from dq.cli.world.environment import World
-from dq.contracts.shared.values import picked
 from dq.registry.publishing import notices
 from dq.registry.publishing.notices import WaitingNotices
 from dq.registry.publishing.tell import LEASE, tell
@@ -38,4 +37,9 @@ def send_pending(world: World) -> tuple[int, list[WaitingNotices]]:
 
 def as_row(one: WaitingNotices) -> dict[str, object]:
     """What waits for a place, as JSON values."""
-    return {"target": one.target, "events": one.number, **picked(one, "since problem")}
+    return {
+        "target": one.target,
+        "events": one.number,
+        "since": one.since.isoformat(),
+        "problem": one.problem,
+    }

@@ -9,8 +9,7 @@ from dq.cli.registering.governed import Governed, governed_lines
 from dq.cli.terminal import output
 from dq.contracts.escaping.markdown import code, escaped
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.values import picked
-from dq.registry.action import Action, ActionKind, CatalogPlan
+from dq.registry.action import Action, ActionKind, CatalogPlan, TableChange
 from dq.registry.apply import Ending, Result
 from dq.registry.render import change_lines, render
 from dq.registry.run_log import Logged
@@ -47,15 +46,27 @@ def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
         "actions": [
             {
                 "table": ".".join(action.key),
-                **picked(action, "kind grade note"),
-                "changes": [
-                    picked(one, "field name before after grade rule drift") for one in action.changes
-                ],
+                "kind": action.kind,
+                "grade": action.grade,
+                "note": action.note,
+                "changes": [_changed(change) for change in action.changes],
                 "ending": result.ending if result else None,
                 "error": str(result.error) if result and result.error else None,
             }
             for action, result in zip(plan.actions, endings, strict=True)
         ]
+    }
+
+
+def _changed(change: TableChange) -> dict[str, object]:
+    return {
+        "field": change.field,
+        "name": change.name,
+        "before": change.before,
+        "after": change.after,
+        "grade": change.grade,
+        "rule": change.rule,
+        "drift": change.drift,
     }
 
 
@@ -106,7 +117,12 @@ def _logged(one: Logged) -> dict[str, object]:
         "registry": one.run.registry,
         "catalog": one.catalog,
         "table": ".".join(one.key),
-        **picked(one, "kind grade ending before after error"),
+        "kind": one.kind,
+        "grade": one.grade,
+        "ending": one.ending,
+        "before": one.before,
+        "after": one.after,
+        "error": one.error,
     }
 
 

@@ -1,16 +1,10 @@
-"""Attributes of a value as JSON has them."""
+"""Values as JSON has them."""
 
 from __future__ import annotations
 
 from datetime import date
 
 
-def picked(one: object, names: str) -> dict[str, object]:
-    """These attributes, by their names with spaces between, in this order; instants and days as ISO 8601."""
-    return {name: _plain(getattr(one, name)) for name in names.split()}
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, date):
-        return value.isoformat()
-    return list(value) if isinstance(value, tuple) else value
+def iso(at: date | None) -> str | None:
+    """An instant or a day as ISO 8601, or None if there is none."""
+    return None if at is None else at.isoformat()

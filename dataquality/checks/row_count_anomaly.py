@@ -63,6 +63,13 @@ class Tolerance:
 
 # Key -> (least, most) of a number.
 _NUMBERS = {"runs": (1, 1_000), "minimum": (1, 1_000), "deviations": (0, 1_000), "slack": (0, 1_000)}
+_USUAL = Tolerance()
+_DEFAULTS = {
+    "runs": _USUAL.runs,
+    "minimum": _USUAL.minimum,
+    "deviations": _USUAL.deviations,
+    "slack": _USUAL.slack * 100,
+}
 _WHOLE = ("runs", "minimum")
 _DIRECTIONS = ("both", "fewer", "more")
 
@@ -109,7 +116,7 @@ def _terms(written: Mapping[str, object]) -> Tolerance:
 
 def _number(given: Mapping[str, object], name: str) -> float:
     least, most = _NUMBERS[name]
-    value = given.get(name, getattr(Tolerance(), name) * (100 if name == "slack" else 1))
+    value = given.get(name, _DEFAULTS[name])
     fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
     if not fits or (name in _WHOLE and not isinstance(value, int)):
         raise Unusable(f"{name} must be a number from {least} to {most:,}, not {value!r}")

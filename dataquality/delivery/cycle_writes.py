@@ -16,7 +16,7 @@ from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import proof
-from dq.dataquality.delivery.ledger import OF_CYCLE, Kept
+from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.keys import Key, key_of, parts
@@ -69,7 +69,12 @@ def _there(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tu
 
 def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
     return {
-        **{name: getattr(cycle, name) for name in OF_CYCLE},
+        "contract": cycle.contract,
+        "object": cycle.object,
+        "slo": cycle.slo,
+        "due_at": cycle.due_at,
+        "breach_at": cycle.breach_at,
+        "tzdata": cycle.tzdata,
         "nominal": cycle.nominal.isoformat(),
         "note": cycle.note,
         "partitions": [[list(pair) for pair in partition] for partition in cycle.partitions],
@@ -103,9 +108,9 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     rows = [(one.before, _values(one)) for one in made]
     tx.execute(update(cycles_table).where(columns.id == bindparam("row")), [values for _, values in rows])
     states = [
-        {"cycle_id": kept.id, "at": now, **{name: values[name] for name in _SHOWN}}
-        for kept, values in rows
-        if any(values[name] != shown for name, shown in _shown(kept).items())
+        {"cycle_id": kept.id, "at": now, **{column: values[column] for column in shown}}
+        for kept, values, shown in ((kept, values, _shown(kept)) for kept, values in rows)
+        if any(values[column] != before for column, before in shown.items())
     ]
     if states:
         tx.execute(insert(cycle_state), states)
@@ -134,15 +139,19 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     return standing
 
 
-_SHOWN = (
-    "status", "reason", "delivered_at", "first_seen_at", "source", "claims", "arriving_since", "gone_since",
-    "anew_at",
-)  # fmt: skip
-
-
 def _shown(kept: Kept) -> dict[str, object]:
     """Return what is shown of a cycle, as its row has it."""
-    return {name: getattr(kept, name) for name in _SHOWN} | {"claims": _claims(kept.claims) or None}
+    return {
+        "status": kept.status,
+        "reason": kept.reason,
+        "delivered_at": kept.delivered_at,
+        "first_seen_at": kept.first_seen_at,
+        "source": kept.source,
+        "claims": _claims(kept.claims) or None,
+        "arriving_since": kept.arriving_since,
+        "gone_since": kept.gone_since,
+        "anew_at": kept.anew_at,
+    }
 
 
 def release_held(tx: Connection, root: str) -> None:

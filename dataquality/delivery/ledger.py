@@ -217,7 +217,12 @@ def delivered_since(
 def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
     """A row as values."""
     made = Cycle(
-        **{name: getattr(row, name) for name in OF_CYCLE},
+        contract=row.contract,
+        object=row.object,
+        slo=row.slo,
+        due_at=row.due_at,
+        breach_at=row.breach_at,
+        tzdata=row.tzdata,
         nominal=datetime.fromisoformat(row.nominal),
         note=Note(row.note),
         partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions or ()),
@@ -225,7 +230,19 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         calendar=row.calendar or "",
     )
     return Kept(
-        **{name: getattr(row, name) for name in _AS_IT_STANDS},
+        id=row.id,
+        reason=row.reason,
+        delivered_at=row.delivered_at,
+        first_seen_at=row.first_seen_at,
+        told=row.told,
+        blind=row.blind,
+        held=row.held,
+        held_until=row.held_until,
+        source=row.source,
+        arriving_since=row.arriving_since,
+        look_again_at=row.look_again_at,
+        gone_since=row.gone_since,
+        anew_at=row.anew_at,
         cycle=made,
         status=CycleStatus(row.status),
         contract_hash=row.contract_hash or "",
@@ -240,11 +257,3 @@ def claims_of(written: Sequence[Sequence[Any]] | None) -> tuple[SourceAnswer, ..
         SourceAnswer(source, datetime.fromisoformat(at) if at else None, rows)
         for source, at, rows in written or ()
     )
-
-
-# Columns that have the values of a cycle, and of what is kept of it, as they are.
-OF_CYCLE = ("contract", "object", "slo", "due_at", "breach_at", "tzdata")
-_AS_IT_STANDS = (
-    *("id", "reason", "delivered_at", "first_seen_at", "told", "blind", "held", "held_until", "source"),
-    *("arriving_since", "look_again_at", "gone_since", "anew_at"),
-)

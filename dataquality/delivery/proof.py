@@ -8,8 +8,6 @@ from datetime import datetime
 from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.status import Grounds
 
-_TIMES = ("delivered_at", "first_seen", "arriving")
-
 
 def written(grounds: Grounds, release: str) -> dict[str, object]:
     """The grounds as JSON, with the release of dq that judged. Instants are texts in UTC."""
@@ -30,17 +28,22 @@ def written(grounds: Grounds, release: str) -> dict[str, object]:
 def _written(evidence: Evidence) -> dict[str, object]:
     """What differs from nothing: most evidence is a source and an instant."""
     plain: dict[str, object] = {"source": evidence.source}
-    for name in _TIMES:
-        instant = getattr(evidence, name)
-        if instant is not None:
-            plain[name] = instant.isoformat()
+    instants = {
+        "delivered_at": evidence.delivered_at,
+        "first_seen": evidence.first_seen,
+        "arriving": evidence.arriving,
+    }
+    plain |= {name: instant.isoformat() for name, instant in instants.items() if instant is not None}
     if not evidence.readable:
         plain["problem"] = evidence.problem
     if evidence.rows is not None:
         plain["rows"] = evidence.rows
     if evidence.detail:
         plain["detail"] = evidence.detail
-    plain |= {name: True for name in ("names_cycle", "settled") if getattr(evidence, name)}
+    if evidence.names_cycle:
+        plain["names_cycle"] = True
+    if evidence.settled:
+        plain["settled"] = True
     return plain
 
 

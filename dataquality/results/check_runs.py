@@ -55,18 +55,22 @@ class Line:
 
     def as_dict(self) -> JsonObject:
         """As JSON values."""
-        return {name: getattr(self, name) for name in _IN_JSON}
-
-
-_IN_JSON = (
-    *("contract", "object", "version", "scope", "check", "property", "clause", "name", "answered_by"),
-    *("status", "severity", "observed", "allowed", "samples"),
-)
-# What a result has under the name of its column.
-_AS_IT_IS = (
-    *("clause", "check", "property", "status", "severity", "observed", "allowed", "message", "value"),
-    "answered_by",
-)
+        return {
+            "contract": self.contract,
+            "object": self.object,
+            "version": self.version,
+            "scope": self.scope,
+            "check": self.check,
+            "property": self.property,
+            "clause": self.clause,
+            "name": self.name,
+            "answered_by": self.answered_by,
+            "status": self.status,
+            "severity": self.severity,
+            "observed": self.observed,
+            "allowed": self.allowed,
+            "samples": self.samples,
+        }
 
 
 def save(
@@ -106,7 +110,16 @@ def save(
     rows = [
         {
             "run_id": run,
-            **{name: getattr(one, name) for name in _AS_IT_IS},
+            "clause": one.clause,
+            "check": one.check,
+            "property": one.property,
+            "status": one.status,
+            "severity": one.severity,
+            "observed": one.observed,
+            "allowed": one.allowed,
+            "message": one.message,
+            "value": one.value,
+            "answered_by": one.answered_by,
             "samples": [{key: _plain(value) for key, value in row.items()} for row in one.samples],
             "measured": _measured(one),
             "name": one.name or None,

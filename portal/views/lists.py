@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from dq.contracts.shared.values import picked
 from dq.portal.facts.card import Card
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.product import ProductState
@@ -169,6 +168,11 @@ def made_from(one: ListPage) -> tuple[Any, ...]:
 def listing(one: ListPage) -> Values:
     """The values of such a page."""
     return {
-        **picked(one, "title number pages total before after"),
+        "title": one.title,
+        "number": one.number,
+        "pages": one.pages,
+        "total": one.total,
+        "before": one.before,
+        "after": one.after,
         "rows": [row(each) for each in one.rows],
     }

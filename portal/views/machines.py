@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dq.alerts.handling.summary import incident_as_row
-from dq.contracts.shared.values import picked
+from dq.contracts.shared.values import iso
 from dq.dataquality.delivery.history.standing_facts import promise_as_dict
 from dq.dataquality.delivery.ledger import Kept
 from dq.portal.facts.product import ProductFacts, ProductState
@@ -51,7 +51,12 @@ def status(facts: ProductFacts) -> dict[str, Any]:
 
 def _cycle(kept: Kept) -> dict[str, Any]:
     """What most ask of a cycle; `dq status --format json` has all of it."""
-    return picked(kept.cycle, "due_at") | picked(kept, "status delivered_at source")
+    return {
+        "due_at": kept.cycle.due_at.isoformat(),
+        "status": kept.status,
+        "delivered_at": iso(kept.delivered_at),
+        "source": kept.source,
+    }
 
 
 def badge(state: ProductState) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from dq.contracts.identity import identity
-from dq.contracts.shared.values import picked
 from dq.portal.facts.product import ProductFacts
 from dq.portal.facts.versions import Broke, VersionChange
 from dq.portal.views.words import Values, Word, cut, instant, instant_of
@@ -29,7 +28,9 @@ def change_values(one: VersionChange) -> Values:
         "at": instant_of(one.at),
         "loose": not one.at,
         "told": [(rule, cut(text, 300)) for rule, text in one.told],
-        **picked(one, "more unannounced reason"),
+        "more": one.more,
+        "unannounced": one.unannounced,
+        "reason": one.reason,
         "major": is_major(one.before, one.after),
     }
 

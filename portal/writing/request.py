@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.values import picked
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.portal.facts.card import Problem
 from dq.store.engine import Store
@@ -69,7 +68,12 @@ class PortalSummary:
         """As JSON values."""
         return {
             "out": str(self.out),
-            **picked(self, "products rendered written same removed stale"),
+            "products": self.products,
+            "rendered": self.rendered,
+            "written": self.written,
+            "same": self.same,
+            "removed": self.removed,
+            "stale": self.stale,
             "states": dict(self.states),
             "problems": [asdict(one) for one in self.problems],
             "unjudged": list(self.unjudged),

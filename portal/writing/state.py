@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from dq.contracts.shared.values import picked
 from dq.portal.facts import card, summary
 from dq.portal.facts.card import Card
 from dq.portal.facts.summary import Summary
@@ -96,7 +95,11 @@ def _lines(state: SiteState) -> Iterator[str]:
     yield json.dumps(
         {
             "form": _FORM,
-            **picked(state, "made_by built marks pages paths"),
+            "made_by": state.made_by,
+            "built": state.built,
+            "marks": state.marks,
+            "pages": state.pages,
+            "paths": state.paths,
             "changes": [asdict(one) for one in state.changes[:_CHANGES]],
             "seen": state.seen,
         }

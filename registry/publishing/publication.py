@@ -13,7 +13,6 @@ from dq.contracts.extension import dataset
 from dq.contracts.identity import identity, key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.values import picked
 from dq.registry.catalog import Values
 from dq.registry.publishing.partition import partition_values
 from dq.registry.table import OPEN_FORMATS, TableSpec
@@ -99,15 +98,21 @@ class DeliveryEvent:
         return {
             "event_id": self.id,
             "event": self.name,
-            **picked(one, "contract domain"),
+            "contract": one.contract,
+            "domain": one.domain,
             "major_version": identity(one.contract, one.contract_version)[1],
-            **picked(one, "environment contract_version object server catalog"),
+            "environment": one.environment,
+            "contract_version": one.contract_version,
+            "object": one.object,
+            "server": one.server,
+            "catalog": one.catalog,
             "table": f"{one.database}.{one.table}",
             "partition": dict(one.values),
             "location": one.folder,
             "cycle": one.cycle.astimezone(UTC).isoformat() if one.cycle else None,
             "rows": one.rows,
-            **picked(self, "revision previous_rows"),
+            "revision": self.revision,
+            "previous_rows": self.previous_rows,
             "at": self.at.astimezone(UTC).isoformat(),
         }
 

@@ -82,9 +82,16 @@ def _compared(slo: Slo, run: Sequence[Kept], end: datetime) -> Iterator[WrongCyc
 
 
 def _differences(row: Cycle, given: Cycle) -> Iterator[str]:
-    for name in ("breach_at", "nominal", "note", "partitions", "excuse"):
-        if getattr(row, name) != getattr(given, name):
-            yield f"{name} is {_text(getattr(row, name))}, its contract gives {_text(getattr(given, name))}"
+    parts = {
+        "breach_at": (row.breach_at, given.breach_at),
+        "nominal": (row.nominal, given.nominal),
+        "note": (row.note, given.note),
+        "partitions": (row.partitions, given.partitions),
+        "excuse": (row.excuse, given.excuse),
+    }
+    for name, (stored, computed) in parts.items():
+        if stored != computed:
+            yield f"{name} is {_text(stored)}, its contract gives {_text(computed)}"
 
 
 def _text(value: object) -> str:

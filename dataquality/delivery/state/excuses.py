@@ -31,9 +31,16 @@ class Excuse:
 
 def record(tx: Connection, excuses: Iterable[Excuse]) -> None:
     """Adds them to what was said before."""
-    told = ("due_at", "at", "by", "reason", "undone")
     rows = [
-        dict(zip(KEY, one.key, strict=True)) | {name: getattr(one, name) for name in told} for one in excuses
+        {
+            **dict(zip(KEY, excuse.key, strict=True)),
+            "due_at": excuse.due_at,
+            "at": excuse.at,
+            "by": excuse.by,
+            "reason": excuse.reason,
+            "undone": excuse.undone,
+        }
+        for excuse in excuses
     ]
     if rows:
         tx.execute(insert(cycle_excuse), rows)
