@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from fakes import golden
 
 from dq.cli.gating.unenforced import unenforced
 from dq.contracts.shared.outcome import Finding
@@ -185,3 +186,18 @@ def test_a_file_without_a_rule_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_shipped_shelf_is_the_default() -> None:
     assert rules_of(shelf).keys() == RULES.keys()
+
+
+def test_rules_say_what_is_agreed() -> None:
+    """Of each rule, what it finds in the Bad fragment of its page, word for word."""
+    said = []
+    for rule in RULES.values():
+        document = (
+            rule.bad if rule.bad is not None else _document(rule, rule_page.parse(rule.page).bad)[0].encode()
+        )
+        said += [
+            f"{one.rule} ({one.severity}) {one.at}\n    {one.message}\n    {one.mend}\n"
+            for one in _findings(rule, document)
+        ]
+
+    golden.compare(Path(__file__).parent / "golden" / "findings.txt", "\n".join(said))
