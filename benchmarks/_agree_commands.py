@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 FILES = ("parquet", "csv", "json")
 _UNREACHED = 1_000_000_000
+# How many values of a text file have the type: another number for each file.
+_COUNTED = re.compile(r"\d+ of \d+ values")
 
 
 class Crashed(Exception):
@@ -207,7 +209,13 @@ def _head(written: WrittenTable, path: str, columns: dict[str, str]) -> str:
     for name, kind in columns.items():
         column: dict[str, object] = {"name": name, "physicalType": kind}
         if name.lower() in keys:
-            column |= {"partitioned": True, "partitionKeyPosition": keys.index(name.lower()) + 1}
+            # As numbers, 7 and 007 would be one partition in two folders.
+            kind = "string" if kind == "int" else kind
+            column |= {
+                "physicalType": kind,
+                "partitioned": True,
+                "partitionKeyPosition": keys.index(name.lower()) + 1,
+            }
         properties.append(column)
     document = {
         "apiVersion": "v3.2.0",
@@ -286,7 +294,7 @@ def _samples(claims: Claims, place: Place, written: WrittenTable) -> None:
                 continue
             if fact.startswith("nulls of "):
                 nulls[fact] += int(value)
-            elif fact.startswith(("type of ", "verdict on ")):
+            elif fact.startswith(("type of ", "verdict on ")) and not _COUNTED.match(value):
                 claims.add(written.name, fact, f"{SAMPLE} of {file.relative_to(root)}", value)
     if len(shown) == int(claims.by_table[written.name]["files"].get("Spark", -1)):
         for fact, number in nulls.items():
