@@ -136,6 +136,23 @@ def test_t1_every_command_reads_the_type_of_a_column_as_spark_does(
         assert verdict_of_check(desk) == verdict_of_check(desk, "--scan") == {"pass"}
 
 
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_type_that_the_file_does_not_have_is_broken_for_tables_and_sample(desk: Desk, name: str) -> None:
+    file = write(desk, *COLUMNS[name])
+    promised = "array<array<boolean>>"
+    desk.write("orders.odcs.yaml", CONTRACT.format(lake=desk.folder / "lake", physical=promised))
+
+    (table,) = desk.dq("tables", "orders.odcs.yaml", "--format", "json").json
+    sample = desk.dq("sample", "orders.odcs.yaml", str(file), "--format", "json")
+
+    statuses = {
+        result["status"]
+        for result in json.loads(sample.out)[0]["results"]
+        if result["check"] == "columns" and result["target"]["property"] == "c"
+    }
+    assert (table["state"], statuses) in [("broken", {"fail"}), ("unknown", {"error"})], (table, sample.all)
+
+
 UNREADABLE = {
     "brotli": {"compression": "brotli"},
     "byte_stream_split": {"use_byte_stream_split": ["c"], "use_dictionary": False},

@@ -164,9 +164,6 @@ def _as_spark(file: ParquetFile, column: str, kind: DataType) -> ChunkedArray | 
     values = read.column(column)
     if isinstance(values.type, pa.BaseExtensionType):
         values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=values.type.storage_type)
-    if pa.types.is_null(values.type):
-        # A column of nothing but NULL shows no type.
-        return values
     try:
         # Nanoseconds are cut off, as Spark does.
         return values.cast(arrow_type(kind), safe=False)
