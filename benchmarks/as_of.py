@@ -1,9 +1,9 @@
 """What was printed at an instant, against what `--as-of` prints of that instant later.
 
 A watcher looks at a few products for weeks while deliveries come in time, late, again or never and are taken
-away, and people acknowledge and silence incidents. After each look, status, incidents and the state of the
-pages are printed; at the end everything is asked again for random instants. Messages on their way are left
-out: they are of no instant but now. The goal is no difference.
+away, and people acknowledge and silence incidents. After each look, or some time later, status, audit,
+incidents and the portal's pages are printed; at the end everything is asked again for random instants.
+Messages on their way are left out: they are of no instant but now. The goal is no difference.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -51,6 +52,8 @@ slaProperties:
         value: {{grace: 30m, partition: {{day: "{{due - 1d:%F}}"}}, objective: {objective}%, window: 10d}}
 """
 PRODUCTS = {"orders": (6, 90), "refunds": (6, 80), "visits": (7, 95), "stock": (9, 70), "prices": (11, 90)}
+
+_SENT = re.compile(r'<section aria-labelledby="messages">.*?</section>', re.DOTALL)
 
 
 class Scene:
@@ -113,6 +116,7 @@ class Scene:
         shown: dict[str, object] = {
             "status": status,
             "status as text": self.dq("status", "registry", "--as-of", at)[1].split("Alerts that")[0],
+            "audit": json.loads(self.dq("audit", "registry", "--as-of", at, "--format", "json")[1]),
             "incidents": json.loads(self.dq("incidents", "--as-of", at, "--format", "json")[1]),
             "incidents --all": json.loads(
                 self.dq("incidents", "--all", "--as-of", at, "--format", "json")[1]
@@ -121,8 +125,15 @@ class Scene:
         if portal:
             with tempfile.TemporaryDirectory() as name:
                 self.dq("portal", "build", f"{name}/site", "registry", "--as-of", at)
-                files = sorted(Path(name).glob("site/products/*/status.json"))
-                shown["portal"] = [json.loads(file.read_text()) for file in files]
+                site = Path(name, "site")
+                # Beside the pages lies what the next build compares with; nobody reads it.
+                files = [
+                    file for file in site.rglob("*") if file.is_file() and file.parent.name != ".dq-portal"
+                ]
+                shown["portal"] = {
+                    str(file.relative_to(site)): _SENT.sub("", file.read_text()).splitlines()
+                    for file in files
+                }
         return shown
 
 
@@ -137,7 +148,9 @@ def differences(before: object, after: object, path: str = "") -> list[str]:
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = enumerate(zip(before, after, strict=True))
         return [one for number, (b, a) in pairs for one in differences(b, a, f"{path}/{number}")]
-    return [] if before == after else [f"{path}: {str(before)[:150]!r} -> {str(after)[:150]!r}"]
+    if isinstance(before, list) and isinstance(after, list):
+        before, after = ([item for item in a if item not in b] for a, b in ((before, after), (after, before)))
+    return [] if before == after else [f"{path}: {str(before)[:300]!r} -> {str(after)[:300]!r}"]
 
 
 def main() -> int:
@@ -154,8 +167,10 @@ def main() -> int:
         while len(live) < instants:
             scene.change(now)
             scene.dq("watch", "registry", "--as-of", stamp(now), "--channel", "console")
+            # Somebody asks at once, or some time after the last look.
+            now += timedelta(minutes=draw.choice((0, draw.randrange(1, 120))))
             live[stamp(now)] = scene.printed(stamp(now), portal=len(live) % (instants // portals) == 0)
-            now += timedelta(minutes=draw.randrange(20, 400))
+            now += timedelta(minutes=draw.randrange(20, 280))
         for at in draw.sample(list(live), instants):
             again = scene.printed(at, portal="portal" in live[at])
             for what, before in live[at].items():

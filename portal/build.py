@@ -57,7 +57,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
         read = read_cards(request, before, crew)
         told = histories(held, request, read.files, read.cards, crew)
         with request.store.read() as tx:
-            watcher = watching.watcher(tx, request.now, request.tick)
+            watcher = watching.watcher(tx, request.now, request.tick, request.as_of)
             incidents = incident_facts.incidents(tx, request.now - KEPT_FOR, request.as_of)
             marks = touched.marks(tx)
             moved = touched.touched(tx, before.marks, marks)

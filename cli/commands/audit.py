@@ -17,7 +17,13 @@ from dq.dataquality.delivery.history.changes import keys
 _DRAWN = 50
 
 
-def command(paths: list[Path] = PATHS, format: output.Format = output.FORMAT) -> None:
+def command(
+    paths: list[Path] = PATHS,
+    as_of: str = typer.Option(
+        None, "--as-of", help="Compare the rows of this instant, such as 2026-05-01T06:00:00Z."
+    ),
+    format: output.Format = output.FORMAT,
+) -> None:
     """Compute all deliveries again from the contracts, as they are and as Git knows they were, and compare.
 
     Each row names the contract's text that promised it by its hash. What that text gives (due, breach,
@@ -29,13 +35,13 @@ def command(paths: list[Path] = PATHS, format: output.Format = output.FORMAT) ->
     Example: dq audit registry
     """
     places = paths or [Path()]
-    world = here(paths=places)
+    world = here(as_of, places)
     loaded = load(places)
     output.notes(loaded.findings)
     promises = promises_of_all_times(loaded.contracts)
     here_now = {contract.key for contract in loaded.contracts} | {key[0] for _, key in promises}
     with world.store().read() as tx:
-        found = audit.audit(tx, [key for key in keys(tx) if key[0] in here_now], promises)
+        found = audit.audit(tx, [key for key in keys(tx) if key[0] in here_now], promises, world.as_of)
     if format is output.Format.JSON:
         wrong = [
             {"contract": one.key[0], "object": one.key[1], "slo": one.key[2],

@@ -28,7 +28,7 @@ def gather(world: World) -> Samples:
     store = open_as_it_is(world.store_url())
     try:
         with store.read() as tx:
-            found = {**_promises(tx, now), **_ticks(tx, now), **_alerts(tx, now)}
+            found = {**_promises(tx, now), **_ticks(tx, now, world.as_of), **_alerts(tx, now)}
     finally:
         store.close()
     return {
@@ -74,8 +74,8 @@ def _promises(tx: Connection, now: datetime) -> Samples:
     }
 
 
-def _ticks(tx: Connection, now: datetime) -> Samples:
-    last, complete = heartbeat.last(tx), heartbeat.last(tx, heartbeat.COMPLETE)
+def _ticks(tx: Connection, now: datetime, as_of: datetime | None) -> Samples:
+    last, complete = heartbeat.last(tx, as_of=as_of), heartbeat.last(tx, heartbeat.COMPLETE, as_of)
     found: Samples = {}
     if last is not None:
         found["dq_last_tick_timestamp_seconds"] = [MetricSample((), last.timestamp())]

@@ -31,6 +31,7 @@ from dq.dataquality.delivery.history.rewind import rewound
 from dq.dataquality.delivery.history.standing import GroupStanding, Standing, grouped, standing
 from dq.dataquality.delivery.history.standing_facts import cycle_as_dict, group_as_dict, promise_as_dict
 from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.state import heartbeat
 from dq.dataquality.delivery.state.holder import remembered
 from dq.dataquality.results import audits, check_runs
 from dq.dataquality.results.audits import StagedRun
@@ -64,8 +65,8 @@ class PromisesStanding:
     `deliveries` has each promise with its cycles and its error budget, `groups` what they come to for many,
     `checks` the last lines of each check by contract and object, `audited` the newest audit of each
     partition, `withdrawn` the cycles that were taken back within seven days, `outstanding` alerts that have
-    not arrived. `findings` are what could not be read. All instants are in UTC; `as_dict()` is what
-    `dq status --format json` prints.
+    not arrived (none for a past instant: how messages stood then is not kept). `findings` are what could not
+    be read. All instants are in UTC; `as_dict()` is what `dq status --format json` prints.
     """
 
     at: datetime
@@ -199,7 +200,7 @@ def _read(
             audited=tuple(audit for pair in pairs for audit in audits.newest(tx, *pair, at)),
             incidents=tuple(one for one in incidents_at(tx, at) if one.key.contract in mine),
             withdrawn=tuple(_withdrawn(tx, loaded, now)),
-            outstanding=tuple(outstanding.all_of(tx, now)),
+            outstanding=() if heartbeat.is_past(tx, at) else tuple(outstanding.all_of(tx, now)),
             findings=(*loaded.findings, *wrong),
         )
 

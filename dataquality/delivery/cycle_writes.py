@@ -48,7 +48,12 @@ class Move:
 def enumerate_all(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], until: datetime) -> None:
     """Adds the rows of new cycles and moves the watermarks; a row that another watcher added is kept."""
     there = _there(tx, due)
-    rows = [_row(slo, cycle) for slo, new in due for cycle in new if (*slo.key, cycle.due_at) not in there]
+    rows = [
+        _row(slo, cycle) | {"recorded_at": until}
+        for slo, new in due
+        for cycle in new
+        if (*slo.key, cycle.due_at) not in there
+    ]
     if rows:
         tx.execute(insert(cycles_table), rows)
     watermarks.move(tx, [slo.key for slo, _ in due], until)

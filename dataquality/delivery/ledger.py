@@ -41,6 +41,7 @@ class Kept:
     what the sources said when it was judged last. What is good is looked at again at `look_again_at`, and
     nothing of it is left since `gone_since`; it was delivered anew at `anew_at`.
     `contract_hash` is the SHA-256 of the contract's file that promised it; empty where an older dq wrote it.
+    `recorded_at` is the tick that wrote its row; None where an older dq did.
     `excuse` is why it does not count, and `counts_since` when somebody took an excuse back.
     """
 
@@ -63,6 +64,11 @@ class Kept:
     look_again_at: datetime | None = None
     gone_since: datetime | None = None
     anew_at: datetime | None = None
+    recorded_at: datetime | None = None
+
+    def known_at(self, at: datetime) -> bool:
+        """Whether it was due and recorded by an instant; an older dq did not keep when it recorded it."""
+        return max(self.cycle.due_at, self.recorded_at or self.cycle.due_at) <= at
 
     @property
     def tell_at(self) -> datetime:
@@ -243,6 +249,7 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         look_again_at=row.look_again_at,
         gone_since=row.gone_since,
         anew_at=row.anew_at,
+        recorded_at=row.recorded_at,
         cycle=made,
         status=CycleStatus(row.status),
         contract_hash=row.contract_hash or "",

@@ -17,6 +17,7 @@ from dq.alerts.ledger import PastStep
 from dq.alerts.record import PAST
 from dq.alerts.tables import outbox
 from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.state import heartbeat
 from dq.dataquality.delivery.state.keys import parts
 
 
@@ -33,11 +34,14 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """An incident, everything that happened to it, oldest first, and the messages about it."""
+    """An incident, everything that happened to it, oldest first, and the messages about it.
+
+    `messages` is None for a past instant: how messages stood then is not kept.
+    """
 
     incident: Incident
     history: tuple[PastStep, ...] = ()
-    messages: tuple[SentMessage, ...] = ()
+    messages: tuple[SentMessage, ...] | None = ()
 
     @property
     def about_the_platform(self) -> bool:
@@ -49,10 +53,15 @@ def incidents(tx: Connection, since: datetime, as_of: datetime | None = None) ->
     """The incidents that are open, or were resolved at this instant or later; newest first."""
     found = rewound(tx, ledger.open_or_since(tx, since, (STORM, PAST)), as_of)
     ids = [one.id for one in found]
-    steps, messages = ledger.histories(tx, ids), _messages(tx, ids)
+    steps = ledger.histories(tx, ids)
+    messages = None if heartbeat.is_past(tx, as_of) else _messages(tx, ids)
     return [
-        IncidentFacts(one, tuple(steps_until(steps.get(one.id, ()), as_of)), tuple(messages.get(one.id, ())))
-        for one in found
+        IncidentFacts(
+            incident,
+            tuple(steps_until(steps.get(incident.id, ()), as_of)),
+            None if messages is None else tuple(messages.get(incident.id, ())),
+        )
+        for incident in found
     ]
 
 

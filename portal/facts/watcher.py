@@ -30,6 +30,6 @@ class Watcher:
         return self.heard is not None and self.heard - self.now > 2 * self.tick
 
 
-def watcher(tx: Connection, now: datetime, tick: timedelta) -> Watcher:
-    """What the store knows of it."""
-    return Watcher(now, heartbeat.last(tx), tick)
+def watcher(tx: Connection, now: datetime, tick: timedelta, as_of: datetime | None = None) -> Watcher:
+    """What the store knows of it, or knew at an instant."""
+    return Watcher(now, heartbeat.last(tx, as_of=as_of), tick)

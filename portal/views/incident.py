@@ -92,7 +92,9 @@ def incident(facts: IncidentFacts, page_of: Link) -> Values:
             }
             for step in facts.history[-_STEPS:]
         ],
-        "messages": [
+        "messages": None
+        if facts.messages is None
+        else [
             {
                 "place": cut(f"{message.channel}:{message.target}".rstrip(":"), 200),
                 "what": _message(message.operation),

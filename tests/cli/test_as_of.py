@@ -47,7 +47,7 @@ def printed(place: Place, at: str) -> dict[str, object]:
     return {
         "status": status,
         "incidents": incidents,
-        "page": page.out.split("Alerts that")[0],
+        "page": page.out.split("Alerts that")[0].rstrip(),
         "portal": pages,
     }
 

@@ -19,6 +19,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.preparation import foreseen
+from dq.dataquality.delivery.state import heartbeat
 from dq.dataquality.results import check_runs
 from dq.store.engine import open_store
 
@@ -170,11 +171,23 @@ def test_a_longer_tick_waits_longer(place: Place) -> None:
 
 
 def test_a_watcher_whose_clock_is_ahead_is_not_taken_for_one_that_watches(place: Place) -> None:
-    state(place, later(hours=-1))
+    with open_store(f"sqlite:///{place.folder}/.dq/store.db").write() as tx:
+        heartbeat.beat(tx, datetime.now(UTC) + timedelta(hours=2))
 
+    ran = place.dq("portal", "build", "site", "registry")
+
+    assert ran.code == 0, ran.err
     page = (place.folder / "site/index.html").read_text()
     assert "Two clocks disagree" in page
     assert "it looks every" not in page
+
+
+def test_a_past_page_says_when_the_watcher_had_last_been_heard_by_then(place: Place) -> None:
+    state(place, later(hours=-1))
+
+    page = (place.folder / "site/index.html").read_text()
+    assert "Two clocks disagree" not in page
+    assert '<time datetime="2026-05-10T12:00:00Z">' in page
 
 
 def test_a_delivery_that_was_excused_is_told_where_the_product_is_fine(place: Place) -> None:

@@ -39,16 +39,19 @@ class Audit:
     wrong: tuple[WrongCycle, ...]
 
 
-def audit(tx: Connection, keys: Iterable[Key], promises: Promises) -> Audit:
+def audit(tx: Connection, keys: Iterable[Key], promises: Promises, as_of: datetime | None = None) -> Audit:
     """Compares the rows of these SLOs with the cycles that the contracts of their time give.
 
     Between two rows of one contract's text every cycle must be there, and after the last one up to where the
-    SLO is watched.
+    SLO is watched. With `as_of`, the rows that were there at that instant are compared.
     """
     agreeing, unproven, wrong = 0, list[Kept](), list[WrongCycle]()
     marks = watermarks.through(tx)
     for key in keys:
-        runs = [list(run) for _, run in groupby(ledger.history(tx, key), lambda one: one.contract_hash)]
+        history = ledger.history(tx, key)
+        known = [kept for kept in history if as_of is None or kept.known_at(as_of)]
+        later = {kept.cycle.due_at for kept in history} - {kept.cycle.due_at for kept in known}
+        runs = [list(run) for _, run in groupby(known, lambda kept: kept.contract_hash)]
         for number, run in enumerate(runs):
             slo = promises.get((run[0].contract_hash, key))
             if slo is None:
@@ -56,8 +59,8 @@ def audit(tx: Connection, keys: Iterable[Key], promises: Promises) -> Audit:
                 continue
             end = run[-1].cycle.due_at
             if number == len(runs) - 1 and key in marks and _stands(promises, slo):
-                end = max(end, marks[key])
-            faults = list(_compared(slo, run, end))
+                end = max(end, min(marks[key], as_of or marks[key]))
+            faults = [fault for fault in _compared(slo, run, end) if fault.due_at not in later]
             wrong += faults
             agreeing += len(run) - len({one.due_at for one in faults} & {one.cycle.due_at for one in run})
     return Audit(agreeing, tuple(unproven), tuple(wrong))

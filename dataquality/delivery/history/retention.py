@@ -17,6 +17,7 @@ from dq.dataquality.delivery.state.tables import (
     cycle_excuse,
     cycle_month,
     cycle_state,
+    past_tick,
     receipt,
 )
 from dq.store.engine import Store
@@ -49,6 +50,7 @@ def prune(store: Store, before: datetime, lasting: Select[tuple[str]] | None = N
         old = old & receipt.c.id.not_in(lasting)
     with store.write() as tx:
         receipts = tx.execute(delete(receipt).where(old)).rowcount
+        tx.execute(delete(past_tick).where(past_tick.c.at < before))
         words = tx.execute(delete(cycle_excuse).where(cycle_excuse.c.due_at < before)).rowcount
     return Pruned(cycles, receipts, words)
 

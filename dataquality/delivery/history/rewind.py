@@ -32,7 +32,7 @@ def rewound(tx: Connection, cycles: Sequence[Kept], at: datetime | None) -> list
     """
     if at is None:
         return list(cycles)
-    due = [kept for kept in cycles if kept.cycle.due_at <= at]
+    due = [kept for kept in cycles if kept.known_at(at)]
     ids = [kept.id for kept in due]
     states, changes = _states(tx, ids, at), _changes(tx, ids)
     return [

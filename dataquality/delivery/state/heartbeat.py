@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from dq.dataquality.delivery.state import machine_clock
 from dq.dataquality.delivery.state.machine_clock import Uptime
-from dq.dataquality.delivery.state.tables import heartbeat
+from dq.dataquality.delivery.state.tables import heartbeat, past_tick
 
 WATCH = "watch"
 COMPLETE = "complete"
@@ -50,7 +50,7 @@ def to_come(now: datetime, clock: datetime) -> str | None:
 
 def beat(tx: Connection, now: datetime, uptime: Uptime | None = None) -> None:
     """Keeps the instant of this tick, by a clock that is believed."""
-    _keep(tx, WATCH, now)
+    _keep_tick(tx, WATCH, now)
     # A database server's clock is the better one.
     if uptime is not None and tx.dialect.name != "postgresql":
         machine_clock.trust(tx, now, uptime)
@@ -58,12 +58,23 @@ def beat(tx: Connection, now: datetime, uptime: Uptime | None = None) -> None:
 
 def complete(tx: Connection, now: datetime) -> None:
     """Keeps that this tick judged everything and left nothing unsent."""
-    _keep(tx, COMPLETE, now)
+    _keep_tick(tx, COMPLETE, now)
 
 
-def last(tx: Connection, name: str = WATCH) -> datetime | None:
-    """The instant of the last tick, or of the last that was COMPLETE; None: there was none."""
-    return tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == name))
+def last(tx: Connection, name: str = WATCH, as_of: datetime | None = None) -> datetime | None:
+    """The instant of the last tick, or of the last that was COMPLETE, by an instant; None: there was none."""
+    newest = tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == name))
+    if as_of is None or newest is None or newest <= as_of:
+        return newest
+    ticks = past_tick.c
+    asked = select(ticks.at).where(ticks.name == name, ticks.at <= as_of).order_by(ticks.at.desc()).limit(1)
+    return tx.scalar(asked)
+
+
+def is_past(tx: Connection, as_of: datetime | None) -> bool:
+    """Whether there were ticks after an instant, so that what is kept for now alone tells nothing of it."""
+    newest = last(tx)
+    return as_of is not None and newest is not None and newest > as_of
 
 
 def looked_at(tx: Connection, scope: str) -> datetime | None:
@@ -74,6 +85,11 @@ def looked_at(tx: Connection, scope: str) -> datetime | None:
 def note_look(tx: Connection, scope: str, now: datetime) -> None:
     """Keeps that a tick with these paths is done; `scope` is a hash of them."""
     _keep(tx, _LOOKED.format(scope[:10]), now)
+
+
+def _keep_tick(tx: Connection, name: str, now: datetime) -> None:
+    _keep(tx, name, now)
+    tx.execute(insert(past_tick).values(name=name, at=now))
 
 
 def _keep(tx: Connection, name: str, now: datetime) -> None:

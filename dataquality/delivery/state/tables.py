@@ -70,6 +70,16 @@ heartbeat = Table(
     Column("at", UtcDateTime, nullable=False),
 )
 
+past_tick = Table(
+    "past_tick",
+    metadata,
+    # The instants of all ticks, `watch` and `complete` as in the heartbeat.
+    Column("id", Integer, primary_key=True),
+    Column("name", String(16), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Index("ix_past_tick", "name", "at"),
+)
+
 resting_contract = Table(
     "resting_contract",
     metadata,
@@ -143,6 +153,8 @@ cycle = Table(
     Column("dq", String(32)),
     # Why the calendar does not count it.
     Column("excuse", Text),
+    # As of when the row was written; NULL: by an older dq.
+    Column("recorded_at", UtcDateTime),
     UniqueConstraint("contract", "object", "slo", "due_at"),
     Index("ix_cycle_status", "status", "contract"),
     Index("ix_cycle_look_again", "look_again_at"),

@@ -1,4 +1,4 @@
-"""What was shown of a cycle at each instant.
+"""What was shown of a cycle at each instant, since when it is recorded, and all ticks.
 
 Revision ID: 0040
 """
@@ -16,7 +16,7 @@ down_revision = "0039"
 
 
 def upgrade() -> None:
-    """Make the table; cycles that changed before are read from their events."""
+    """Make the tables; cycles that changed before are read from their events."""
     keyed(
         "cycle_state",
         ["id"],
@@ -32,4 +32,11 @@ def upgrade() -> None:
         ],
         reference("cycle_state", "cycle_id", "cycle"),
     )
+    keyed(
+        "past_tick",
+        ["id"],
+        [*filled(sa.Integer, "id"), *filled(sa.String(16), "name"), *filled(UtcDateTime, "at")],
+    )
+    op.create_index("ix_past_tick", "past_tick", ["name", "at"])
+    op.add_column("cycle", sa.Column("recorded_at", UtcDateTime))
     op.create_index("ix_cycle_state_cycle_id", "cycle_state", ["cycle_id"])
