@@ -183,7 +183,10 @@ def _read(
 ) -> PromisesStanding:
     chosen = [contract for contract in loaded.contracts if wanted(contract)]
     if loaded.contracts and not chosen:
-        raise UsageError("no contract here is of that product or domain.", "See 'dq status --by domain'.")
+        raise UsageError(
+            "no contract here is of that product or domain.",
+            "See 'dq status --by product' and 'dq status --by domain'.",
+        )
     loaded = replace(loaded, contracts=chosen)
     promises, wrong = slos(loaded)
     now, at = world.now(), world.as_of

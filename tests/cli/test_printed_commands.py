@@ -160,3 +160,61 @@ def test_a_rule_that_does_not_exist_is_looked_up_as_told(place: Place) -> None:
     rules = printed_command(place.dq("explain", "no-such-rule"), "'(dq rules)'")
 
     assert "missing-owner" in place.dq(*rules).out
+
+
+SPECIFICATION = """\
+dataContractSpecification: 1.1.0
+id: flights
+info: {title: Flights, version: 1.0.0}
+models: {flights: {fields: {id: {type: long}}}}
+"""
+# A command line; then the commands that its answer names, what its reader adds to each, and what it prints.
+ANSWERS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
+    "a product that does not exist": (
+        "status registry --product nosuch",
+        [("dq status --by product", "", "orders "), ("dq status --by domain", "", "(none)")],
+    ),
+    "an incident that does not exist": (
+        "ack nosuch --by ana",
+        [("dq incidents", "", "orders is missing"), ("dq incidents --all", "", "orders is missing")],
+    ),
+    "a delivery that was never due": (
+        "excuse registry --due 2026-05-11T07:00:00Z --by ana --reason x",
+        [
+            ("dq schedule explain", "registry/orders.odcs.yaml", "06:00 UTC"),
+            ("dq status --format json", "", '"due_at": "2026-05-11T06:00:00+00:00"'),
+        ],
+    ),
+    "a message that was not refused": (
+        "outbox --dismiss nosuch --by ana",
+        [("dq outbox", "", "nothing was refused")],
+    ),
+    "a rule that the contract does not have": (
+        "check registry --rule nosuch",
+        [("dq explain", "registry/orders.odcs.yaml", "additional_columns")],
+    ),
+    "a Data Contract Specification": (
+        "validate flights.yaml",
+        [("dq import dcs FILE --output NEW.odcs.yaml", "", "Wrote NEW.odcs.yaml")],
+    ),
+    "a folder without contracts": (
+        "validate lake",
+        [("dq init", "new --id a --domain b --owner c --channel d --schedule '0 6 * * *' --tz UTC", "Wrote")],
+    ),
+}
+
+
+@pytest.mark.parametrize("situation", ANSWERS)
+def test_the_commands_that_an_answer_names_show_what_it_promises(place: Place, situation: str) -> None:
+    asked, commands = ANSWERS[situation]
+    place.put("flights.yaml", SPECIFICATION)
+    for at in (BEGIN, MISSED):
+        place.dq("watch", "registry", "--as-of", at, "--channel", "console")
+
+    answer = place.dq(*shlex.split(asked))
+
+    assert answer.code != 0
+    for named, added, expected in commands:
+        assert f"'{named}'" in answer.out + answer.err
+        ran = place.dq(*shlex.split(f"{named} {added}".replace("FILE", "flights.yaml"))[1:])
+        assert (ran.code, expected in ran.out) == (0, True), (named, ran.out[-500:], ran.err)
