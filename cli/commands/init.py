@@ -20,6 +20,7 @@ from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.yaml.writing import quoted
+from dq.validators.git.new_repository import BRANCH, make_repository, require_none
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy.policy import Policy
 
@@ -145,6 +146,7 @@ def command(
     ),
     tz: str = typer.Option("UTC", "--tz", prompt="Time zone of the cron", help="IANA zone."),
     location: str = typer.Option("lake/{object}", "--location", help="Folder or s3:// prefix of the data."),
+    git: bool = typer.Option(False, "--git", help="Make the folder a Git repository, and commit both files."),
 ) -> None:
     """Write a first contract that passes, and the policy beside it. Nothing is overwritten.
 
@@ -158,6 +160,8 @@ def command(
     if isinstance(fault, TextFault):
         raise UsageError(fault.message, fault.mend)
     world = here()
+    if git:
+        require_none(folder)
     folder.mkdir(parents=True, exist_ok=True)
     contract = folder / f"{id}.odcs.yaml"
     if os.path.lexists(contract):
@@ -175,6 +179,9 @@ def command(
     if not os.path.lexists(policy):
         _create(policy, POLICY)
         output.line(f"Wrote {policy}.")
+    if git:
+        make_repository(folder, [contract, policy], f"registry: add the contract of {id}")
+        output.line(f"Committed both on the branch {BRANCH}.")
     output.line()
     output.line("Next: edit the columns, then run")
     output.line(f"  dq validate {shell_word(str(folder))}")

@@ -117,3 +117,51 @@ def test_what_the_flags_do_not_say_is_asked(tmp_path):
     assert "domain: web\n" in text
     assert "username: you@example.com\n" in text
     assert 'schedule: "0 7 * * *"\n' in text
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_new_registry_is_a_repository_whose_main_a_branch_is_compared_with(tmp_path, capsys, monkeypatch):
+    for name, value in {"GIT_AUTHOR_NAME": "Ana", "GIT_AUTHOR_EMAIL": "ana@example.com"}.items():
+        monkeypatch.setenv(name, value)
+    folder = tmp_path / "new registry"
+
+    assert run(["init", str(folder), "--git", *(word for pair in ANSWERS.items() for word in pair)]) == 0
+
+    assert git(folder, "log", "--format=%an <%ae> %s", "main") == (
+        "Ana <ana@example.com> registry: add the contract of orders\n"
+    )
+    assert git(folder, "ls-files").split() == ["dq-policy.yaml", "orders.odcs.yaml"]
+    assert git(folder, "status", "--porcelain") == ""
+    contract = folder / "orders.odcs.yaml"
+    contract.write_text(contract.read_text().replace("version: 0.1.0", "version: 0.2.0"))
+    capsys.readouterr()
+    assert run(["validate", str(folder), "--base", "main"]) == 0
+    assert "Version policy: ok" in capsys.readouterr().err
+
+
+def test_no_repository_is_made_inside_of_another_or_elsewhere(tmp_path, capsys, monkeypatch):
+    subprocess.run(["git", "init", "-q", str(tmp_path / "around")], check=True)
+    words = ["--git", *(word for pair in ANSWERS.items() for word in pair)]
+
+    assert run(["init", str(tmp_path / "around" / "registry"), *words]) == 2
+    assert f"lies in the Git repository {tmp_path / 'around'}" in capsys.readouterr().err
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "around" / ".git"))
+    assert run(["init", str(tmp_path / "registry"), *words]) == 2
+    assert "Unset GIT_DIR" in capsys.readouterr().err
+    assert not (tmp_path / "around" / "registry").exists()
+    assert not (tmp_path / "registry").exists()
+
+
+def test_without_git_no_file_is_written_and_what_is_missing_is_said(tmp_path):
+    words = ["init", "registry", "--git", *(word for pair in ANSWERS.items() for word in pair)]
+
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("dq"), *words],
+        cwd=tmp_path, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (ran.returncode, "Install Git" in ran.stderr, "Traceback" in ran.stderr) == (2, True, False), ran
+    assert not (tmp_path / "registry").exists()

@@ -97,10 +97,17 @@ ALLOWED = {
         "the notices in the state folder, opened through `beneath`",
     ),
     # Git
-    ("validators/git/repository.py", "git"): ("git.cmd.Git", "door: starts Git"),
+    ("validators/git/new_repository.py", "git"): (
+        "git.Repo.init",
+        "door: makes the registry of `dq init --git`",
+    ),
+    ("validators/git/new_repository.py", "environment"): (
+        "os.environ",
+        "whether a variable of Git leads to another repository",
+    ),
     ("validators/git/repository.py", "process"): (
         "subprocess.Popen",
-        "door: starts Git without GitPython's imports",
+        "door: starts Git, with an environment of its own",
     ),
     ("validators/git/repository.py", "environment"): (
         "os.environ",

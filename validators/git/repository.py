@@ -16,15 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from threading import Event, Lock, Thread, Timer
-from typing import IO, BinaryIO, TypeVar, cast
+from threading import Event, Thread, Timer
+from typing import IO, TypeVar, cast
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.validators.git import settings as git_settings
 
 T = TypeVar("T")
 Process = subprocess.Popen[bytes]
-Start = Callable[[Sequence[str], Mapping[str, str], Path, IO[bytes]], Process]
 
 # A registry answers in milliseconds; a repository of millions of commits may take a while.
 SECONDS = 60.0
@@ -96,8 +95,7 @@ def tracked(path: Path) -> bool:
     name = os.path.relpath(place, found.top)
     # These systems open `.DQ` under the name `.dq`, and Git takes them for two.
     folds = sys.platform in ("darwin", "win32")
-    # GitPython is a tenth of a second of imports, which the commands that watch do not have.
-    listed = run(found, ("ls-files", "-z", "--", *([] if folds else [name])), start=_start_plainly)
+    listed = run(found, ("ls-files", "-z", "--", *([] if folds else [name])))
     wanted = Path(name).as_posix().casefold()
     names = (one.casefold() for one in os.fsdecode(listed).split("\0"))
     return any(one == wanted or one.startswith(f"{wanted}/") for one in names)
@@ -117,14 +115,13 @@ def run(
     given: bytes = b"",
     *,
     fine: Sequence[int] = (0,),
-    start: Start | None = None,
 ) -> bytes:
     """What a command answers.
 
     Raises BaseUnavailable for an exit code that is not `fine`, for an answer that comes too late or is too
     long, and MissingTool where there is no Git.
     """
-    return converse(repo, command, given, _whole, fine=fine, start=start)
+    return converse(repo, command, given, _whole, fine=fine)
 
 
 def converse(
@@ -134,7 +131,6 @@ def converse(
     read: Callable[[IO[bytes]], T],
     *,
     fine: Sequence[int] = (0,),
-    start: Start | None = None,
 ) -> T:
     """What `read` makes of a command's answer while it comes; else as `run`."""
     assert command[0] in git_settings.COMMANDS, command[0]
@@ -148,9 +144,7 @@ def converse(
     with TemporaryFile() as file:
         file.write(given)
         file.seek(0)
-        process = (start or _start)(
-            [program, *where, *literal, *settings, *command], environment, repo.top, file
-        )
+        process = _start([program, *where, *literal, *settings, *command], environment, repo.top, file)
         with _limited(process, repo.seconds, command[0]) as said:
             made = read(cast(IO[bytes], process.stdout))
     if process.returncode not in fine:
@@ -209,37 +203,7 @@ def _kill(process: Process) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-_EXCHANGE = Lock()
-
-
 def _start(command: Sequence[str], environment: Mapping[str, str], folder: Path, given: IO[bytes]) -> Process:
-    """A process through GitPython.
-
-    GitPython hands on every variable of the caller, and starts `git version` when it is imported: the
-    environment is exchanged for so long.
-    """
-    with _EXCHANGE:
-        before = dict(os.environ)
-        os.environ.clear()
-        os.environ.update(environment)
-        try:
-            from git.cmd import Git
-
-            handle = Git(folder).execute(
-                command, cast(BinaryIO, given), as_process=True, start_new_session=True
-            )
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
-    # The handle ends its process when it goes out of scope.
-    process, handle.proc = handle.proc, None
-    return cast(Process, process)
-
-
-def _start_plainly(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path, given: IO[bytes]
-) -> Process:
-    """The same without GitPython, whose import takes longer than all that `dq watch` does."""
     return subprocess.Popen(
         command,
         env=environment,

@@ -77,7 +77,6 @@ ENVIRONMENT: tuple[GitSetting, ...] = (
     GitSetting("GIT_PAGER", "cat", "a program that shows output"),
     GitSetting("GIT_OPTIONAL_LOCKS", "0", "an index that is written while it is read"),
     GitSetting("GIT_ATTR_NOSYSTEM", "1", "attributes of the machine"),
-    GitSetting("GIT_PYTHON_REFRESH", "quiet", "a traceback of GitPython where there is no Git"),
 )
 
 # What is kept of the caller's environment: where programs are, where the user's own settings lie, and what

@@ -6,7 +6,9 @@ import os
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from fragments.registry import Registry
@@ -283,6 +285,33 @@ def test_what_is_tracked_is_told_without_gitpython_and_runs_nothing(
 
     assert done.stdout == "True False\n"
     assert not (tmp_path / "canary").exists()
+
+
+def test_other_threads_see_the_whole_environment_while_git_is_started(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DQ_CANARY", "there")
+    found = find(registry.folder)
+    assert found is not None
+    ended, missing, looks = Event(), 0, 0
+
+    def look() -> None:
+        nonlocal missing, looks
+        while not ended.is_set():
+            missing += os.environ.get("DQ_CANARY") != "there"
+            looks += 1
+
+    reader = Thread(target=look)
+    reader.start()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: run(found, ("rev-parse", "HEAD")), range(200)))
+    finally:
+        ended.set()
+        reader.join()
+
+    assert looks > 1_000
+    assert missing == 0
 
 
 def test_an_index_that_cannot_be_read_is_no_answer(registry: Registry) -> None:
