@@ -277,7 +277,8 @@ def test_a_pattern_of_a_policy_that_could_keep_the_gate_busy_is_refused(scene: S
 def test_patterns_of_the_branch_are_not_run(scene: Scene) -> None:
     own = "own:\n  slow: {select: contract, assert: {id: {matches: '^a+x?a+$'}}, message: slow}\n"
     stars = f"sections:\n  - for: {{path: '{'*a' * 30}*b'}}\n    profile: strict\n"
-    scene.write(f"registry/{'a' * 200}.odcs.yaml", CONTRACT.replace("id: orders", f"id: {'a' * 40}b"))
+    added = CONTRACT.replace("id: orders", f"id: {'a' * 40}b").replace("path: lake", "path: elsewhere")
+    scene.write(f"registry/{'a' * 200}.odcs.yaml", added)
     write(scene, policy=own + stars)
 
     found = scene.gate()

@@ -42,7 +42,7 @@ id: {id}
 version: 1.0.0
 status: active
 servers:
-  - {{server: lake, type: local, path: lake, format: csv}}
+  - {{server: lake, type: local, path: lake/{id}, format: csv}}
 team: {{members: [{{username: ana@example.com, role: owner}}]}}
 support:
   - {{channel: "#sales", tool: slack, scope: notifications}}
