@@ -152,6 +152,25 @@ def test_rows_by_metadata_are_those_that_spark_reads_from_the_same_folders(
         assert problem in table["problem"]
 
 
+@pytest.mark.spark
+def test_a_text_beside_the_folders_of_partitions_is_no_file_of_the_table(
+    place: Place, spark: SparkSession
+) -> None:
+    lake = place.folder / "lake" / "orders"
+    text = (TABLE + KEY).replace("format: parquet", "format: csv").replace("lake/orders", str(lake))
+    place.put("orders.odcs.yaml", text)
+    for hour in (1, 2):
+        place.put(f"lake/orders/h={hour}/a.csv", "id\n1\n")
+    place.put("lake/orders/README.md", "About this table\nsecond line\n")
+
+    (table,) = place.dq("tables", "orders.odcs.yaml", "--format", "json").json
+    checked = place.dq("check", "orders.odcs.yaml", "--all", "--channel", "console", "--format", "json")
+
+    assert table["files"] == 2
+    assert checked.json[0]["rows"] == 2
+    assert "NULL in the others" not in checked.out
+
+
 def test_links_in_a_circle_end_the_look_at_a_table(place: Place) -> None:
     place.put("orders.odcs.yaml", TABLE + KEY)
     lake = place.folder / "lake" / "orders"

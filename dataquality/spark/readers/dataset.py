@@ -247,6 +247,7 @@ def _partition_types(dataset: Dataset) -> dict[str, StructField]:
 
 
 _PATH = "Check the server's path in the contract, and that something was delivered."
+_CATALOG = "Tell Spark the catalog that the server's database begins with: spark.sql.catalog.<name>=…"
 _JAR = "Start Spark with {jar}"
 _S3_JAR = "Start Spark with spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}."
 _TYPE = "Store the column as a type that Spark has."
@@ -255,16 +256,14 @@ _MENDS = (
     ("PATH_NOT_FOUND", _PATH),
     ("DELTA_TABLE_NOT_FOUND", f"{_PATH} A folder without Delta's log is no Delta table."),
     ("TABLE_OR_VIEW_NOT_FOUND", "Check the server's database, and that Spark uses the right catalog."),
-    (
-        "REQUIRES_SINGLE_PART_NAMESPACE",
-        "Tell Spark the catalog that the server's database begins with: spark.sql.catalog.<name>=…",
-    ),
+    ("REQUIRES_SINGLE_PART_NAMESPACE", _CATALOG),
     ("DATA_SOURCE_NOT_FOUND", _JAR),
     ("DELTA_CONFIGURE_SPARK_SESSION", _JAR),
     ("ClassNotFound", _JAR),
     ("external data source module", _JAR),
     ("Spark does not support time fields", _TYPE),
     ("Cannot convert unsupported type to Spark", _TYPE),
+    ("Cannot convert unknown type to Spark", _TYPE),
     ("No FileSystem for scheme", "Correct the path, or start Spark with the jar of this file system."),
     ("S3AFileSystem not found", _S3_JAR),
     ("CANNOT_READ_FILE_FOOTER", "Deliver this file again, or correct the format in the contract."),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access.data_files import is_data_name
+from dq.contracts.access.hive_path import named_folders
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.sql import text as sql
 
@@ -66,9 +67,12 @@ def base_of(path: str) -> str:
 def with_rows(addresses: Iterable[str]) -> list[str]:
     """The files that Spark reads rows from, of those that it lists.
 
-    It lists summaries of footers (`_metadata`, `_common_metadata`) next to them, and reads no row of these.
+    It lists summaries of footers (`_metadata`, `_common_metadata`) next to them, and reads no row of these,
+    nor of files that lie beside the folders of partitions.
     """
-    return [address for address in addresses if is_data_name(unquote(address).rpartition("/")[2])]
+    data = [address for address in addresses if is_data_name(unquote(address).rpartition("/")[2])]
+    in_partitions = [address for address in data if named_folders(unquote(urlsplit(address).path))]
+    return in_partitions or data
 
 
 def listing(spark: SparkSession, path: str, types: Mapping[str, StructField]) -> Listing:
