@@ -87,9 +87,11 @@ def _apply(after: Incident, now: Incident, step: PastStep, subjects: dict[str, S
             subjects[step.subject] = replace(subject, closed_at=None, closing_facts=(), end=None)
         changed = replace(changed, breaches=after.breaches + 1)
         if step.kind == "reopened":
+            # A silence that still holds is told by the step that follows.
             changed = replace(
-                changed, state=IncidentState.OPEN, resolved_at=None, acked_at=None, acked_by=None
-            )
+                changed, state=IncidentState.OPEN, resolved_at=None, acked_at=None, acked_by=None,
+                silenced_until=None, silenced_why="",
+            )  # fmt: skip
     elif step.kind == "acked":
         changed = replace(changed, state=IncidentState.ACKED, acked_at=step.at, acked_by=step.detail)
     elif step.kind == "recovered" or step.kind in _CLOSED:

@@ -8,6 +8,7 @@ import pytest
 from fakes.breaches import KEY, breach, recovery
 
 from dq.alerts import ledger, silences
+from dq.alerts.handling.rewind import rewound
 from dq.alerts.silences import KeyPattern
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery
 
@@ -150,3 +151,25 @@ def test_a_silence_shows_in_the_incident_only_while_it_is_open(tell, silence, st
     silence()
     with store.read() as tx:
         assert ledger.newest(tx, KEY).silenced_until is None
+
+
+def test_a_past_instant_shows_no_silence_that_was_over_when_the_incident_broke_again(
+    tell, store, silence, clock
+):
+    tell(breach(1))
+    silence(hours=0.05)
+    clock.pass_by(minutes=1)
+    tell(recovery(1))
+    clock.pass_by(minutes=4)
+    tell(breach(2))
+    with store.read() as tx:
+        [live] = ledger.standing(tx)
+    at = clock()
+    clock.pass_by(minutes=1)
+    tell(breach(3))
+
+    with store.read() as tx:
+        [past] = rewound(tx, ledger.standing(tx), at)
+
+    assert live.breaches == 2
+    assert (past.silenced_until, past.silenced_why) == (live.silenced_until, live.silenced_why) == (None, "")
