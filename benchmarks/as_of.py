@@ -126,7 +126,7 @@ class Scene:
             with tempfile.TemporaryDirectory() as name:
                 self.dq("portal", "build", f"{name}/site", "registry", "--as-of", at)
                 site = Path(name, "site")
-                # Beside the pages lies what the next build compares with; nobody reads it.
+                # The state for the next build is not a page.
                 files = [
                     file for file in site.rglob("*") if file.is_file() and file.parent.name != ".dq-portal"
                 ]

@@ -87,7 +87,7 @@ def _apply(after: Incident, now: Incident, step: PastStep, subjects: dict[str, S
             subjects[step.subject] = replace(subject, closed_at=None, closing_facts=(), end=None)
         changed = replace(changed, breaches=after.breaches + 1)
         if step.kind == "reopened":
-            # A silence that still holds is told by the step that follows.
+            # If a silence is still in force, the next step is `silenced`.
             changed = replace(
                 changed, state=IncidentState.OPEN, resolved_at=None, acked_at=None, acked_by=None,
                 silenced_until=None, silenced_why="",

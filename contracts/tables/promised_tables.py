@@ -55,10 +55,9 @@ class TableFolder(NamedTuple):
 class PromisedTable:
     """A table of one object on one server.
 
-    `name` is `database.table`, or "" where the database is not known. `folder` is None where it is not known,
-    and for a view. `environment` and
-    `account` are the server's, or "". `at` and `path` are the place of the name in the contract, `folder_at`
-    and `folder_path` that of the server's location.
+    `name` is `database.table`, or "" where the database is not known. `folder` is None for a view, and where
+    it is not known. `environment` and `account` are the server's, or "". `at` and `path` are the place of the
+    name in the contract, `folder_at` and `folder_path` that of the server's location.
     """
 
     name: str
