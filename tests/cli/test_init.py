@@ -155,6 +155,25 @@ def test_no_repository_is_made_inside_of_another_or_elsewhere(tmp_path, capsys, 
     assert not (tmp_path / "registry").exists()
 
 
+def test_a_hook_that_refuses_the_commit_is_told_in_a_sentence(tmp_path, capsys, monkeypatch):
+    hook = tmp_path / "templates" / "hooks" / "pre-commit"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("#!/bin/sh\necho 'sign your work' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    setting = {"COUNT": "1", "KEY_0": "init.templateDir", "VALUE_0": str(tmp_path / "templates")}
+    for name, value in setting.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    words = ["--git", *(word for pair in ANSWERS.items() for word in pair)]
+
+    assert run(["init", str(tmp_path / "registry"), *words]) == 3
+
+    told = capsys.readouterr().err
+    assert "Git made no commit" in told
+    assert "sign your work" in told
+    assert "commit them yourself" in told
+    assert (tmp_path / "registry" / "orders.odcs.yaml").exists()
+
+
 def test_without_git_no_file_is_written_and_what_is_missing_is_said(tmp_path):
     words = ["init", "registry", "--git", *(word for pair in ANSWERS.items() for word in pair)]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 
-from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
 from dq.validators.git.repository import find
 
 BRANCH = "main"
@@ -37,10 +37,18 @@ def make_repository(folder: Path, files: Sequence[Path], message: str) -> None:
     """Makes a repository in a folder, on the branch `main`, and commits these files of it.
 
     The author is who Git says: its settings `user.name` and `user.email`, else the user of this machine.
+    Raises Unreadable where Git fails, such as by a hook of the user's templates.
     """
     # Its import starts Git.
-    from git import Repo
+    from git import GitError, Repo
 
-    with Repo.init(folder, initial_branch=BRANCH) as made:
-        made.index.add([str(file.absolute()) for file in files])
-        made.index.commit(message)
+    try:
+        with Repo.init(folder, initial_branch=BRANCH) as made:
+            made.index.add([str(file.absolute()) for file in files])
+            made.index.commit(message)
+    except GitError as error:
+        reason = str(getattr(error, "stderr", "") or error).strip().removeprefix("stderr:").strip(" '\n")
+        raise Unreadable(
+            f"Git made no commit in {folder}: {reason[:300]}.",
+            "The files are written: correct what Git says, then commit them yourself.",
+        ) from error
