@@ -1,4 +1,4 @@
-"""The house is as its plan says: every package is installed, light things stay light, rooms stay small."""
+"""Every package is installed and typed, light commands start light, and no two folders import each other."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from fakes import versions
 
 ROOT = Path(__file__).parent.parent
-# One file per thing, found by its folder: they may grow.
-SHELVES = {
-    "alerts/channels",
-    "cli/commands",
-    "dataquality/checks",
-    "validators/rules",
-}
 ROOMS = ("alerts", "cli", "contracts", "dataquality", "portal", "registry", "store", "validators")
 HEAVY = (
     "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git",
@@ -41,16 +33,6 @@ def test_every_folder_with_code_is_a_package_that_is_installed():
 @pytest.mark.parametrize("room", ["api", *ROOMS])
 def test_every_room_says_that_it_is_typed(room):
     assert (ROOT / room / "py.typed").is_file()
-
-
-def test_no_module_has_grown_beyond_three_hundred_lines():
-    long = {
-        str(file.relative_to(ROOT)): lines
-        for room in ROOMS
-        for file in (ROOT / room).rglob("*.py")
-        if (lines := len(file.read_text().splitlines())) > 300
-    }
-    assert long == {}
 
 
 def test_every_core_dependency_is_imported_by_product_code():
@@ -101,14 +83,6 @@ def test_every_decision_has_a_number_of_its_own():
     assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]
 
 
-def test_no_folder_has_more_modules_than_a_reader_takes_in():
-    modules = defaultdict(int)
-    for file in _product():
-        modules[str(file.parent.relative_to(ROOT))] += file.name != "__init__.py"
-
-    assert {folder for folder, count in modules.items() if count > 15} == SHELVES
-
-
 def test_no_two_folders_import_each_other():
     imports = {
         (_folder(file), _folder(target))
@@ -119,16 +93,6 @@ def test_no_two_folders_import_each_other():
 
     pairs = {tuple(sorted(pair)) for pair in imports if pair[::-1] in imports}
     assert pairs == set()
-
-
-def test_a_class_name_stands_once():
-    homes = defaultdict(list)
-    for file in _product():
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ClassDef):
-                homes[node.name].append(str(file.relative_to(ROOT)))
-
-    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
 def _product() -> list[Path]:
