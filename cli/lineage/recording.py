@@ -15,8 +15,8 @@ from dq.cli.lineage.neighbours import beside
 from dq.cli.lineage.sending import EventSender
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
+from dq.contracts.access.address import is_remote
 from dq.contracts.access.data_location import resolve, server_beside, server_of
-from dq.contracts.access.filesystem import is_remote
 from dq.contracts.lineage.inputs import inputs
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from dq.cli.loading.placements import Placements, placed_objects, placements
 from dq.cli.world.environment import World
+from dq.contracts.access.address import is_remote
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.file_refusal import Found
 from dq.contracts.access.files import FileRefused, read
-from dq.contracts.access.filesystem import is_remote
 from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError

@@ -65,6 +65,11 @@ def is_uri(text: str) -> bool:
     return _SCHEME.fullmatch(text) is not None
 
 
+def is_remote(place: str) -> bool:
+    """Whether a place is a URI of another file system than this machine's."""
+    return re.match(r"(?!file:)[a-z][a-z0-9+.\-]+://", place, re.IGNORECASE) is not None
+
+
 def parse(text: str) -> Address | TextFault:
     """The location in `text`; a fault where it could mean something else to one of its readers.
 

@@ -38,11 +38,6 @@ def mend_of(error: Exception, otherwise: str) -> str:
     )
 
 
-def is_remote(place: str) -> bool:
-    """Whether a place is a URI of another file system than this machine's."""
-    return re.match(r"(?!file:)[a-z][a-z0-9+.\-]+://", place, re.IGNORECASE) is not None
-
-
 def split(uri: str) -> tuple[str, str]:
     """The scheme with the host, as `opened` takes it, and the path as it is written, without any escape.
 

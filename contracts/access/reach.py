@@ -15,8 +15,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
-from dq.contracts.access.address import HOSTED, Address, alternatives, fixed, has_pattern, is_uri, parse
-from dq.contracts.access.filesystem import is_remote
+from dq.contracts.access.address import (
+    HOSTED,
+    Address,
+    alternatives,
+    fixed,
+    has_pattern,
+    is_remote,
+    is_uri,
+    parse,
+)
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 

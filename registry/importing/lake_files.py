@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from dq.contracts.access.address import is_remote
 from dq.contracts.access.data_files import is_data_path
-from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.access.filesystem import opened, split
 from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.registry.importing.found import FoundColumn

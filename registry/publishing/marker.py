@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.filesystem import is_remote, mend_of, opened, split
+from dq.contracts.access.address import is_remote
+from dq.contracts.access.filesystem import mend_of, opened, split
 from dq.contracts.shared.errors import DqError, Unreadable
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from dq.contracts.access.filesystem import is_remote, mend_of, opened, split
+from dq.contracts.access.address import is_remote
+from dq.contracts.access.filesystem import mend_of, opened, split
 from dq.contracts.access.open_beneath import NO_WAIT
 from dq.contracts.access.reach import Reach
 from dq.contracts.shared.errors import DqError, Unreadable

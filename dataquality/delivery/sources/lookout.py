@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from dq.contracts.access.filesystem import AT_ONCE, is_remote, load
+from dq.contracts.access.address import is_remote
+from dq.contracts.access.filesystem import AT_ONCE, load
 from dq.dataquality.delivery.lake.files import ArrowFiles, Files, LocalFiles
 from dq.dataquality.delivery.lake.timed import TimedFiles
 

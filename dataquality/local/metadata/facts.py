@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from dq.contracts.access.address import is_remote
 from dq.contracts.access.data_files import is_data_name
-from dq.contracts.access.filesystem import is_remote
 from dq.contracts.access.hive_path import PlacedPartition, named_folders
 from dq.contracts.access.parquet_types import ParquetColumn, columns, require_distinct
 from dq.contracts.shared.errors import Unreadable

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.access.address import is_remote
 from dq.contracts.access.data_files import is_data_name
-from dq.contracts.access.filesystem import is_remote, split
 from dq.contracts.access.filesystem import opened as file_system
+from dq.contracts.access.filesystem import split
 from dq.contracts.access.parquet_types import READABLE_ENCODINGS
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.filesystem import is_remote, split
+from dq.contracts.access.address import is_remote
 from dq.contracts.access.filesystem import opened as file_system
+from dq.contracts.access.filesystem import split
 from dq.contracts.access.parquet_types import columns as parquet_columns
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.delivery.lake.unpacking import header

@@ -12,9 +12,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from dq.contracts.access.address import has_pattern
+from dq.contracts.access.address import has_pattern, is_remote
 from dq.contracts.access.data_files import is_data_path
-from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.access.filesystem import opened, split
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, Values
