@@ -30,10 +30,10 @@ from _agree_claims import (
 from _agree_types import RandomTable
 from fakes.command import Place, Ran
 
-from dq.contracts.access.data_files import is_data_path
 from dq.contracts.columns import row_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.error_redaction import spark_errors
+from dq.lake.paths import is_data_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ from _report import arguments, finish
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from fakes import late_s3
 
-from dq.contracts.access.filesystem import AT_ONCE
+from dq.lake.storage import AT_ONCE
 
 CONTRACT = """\
 apiVersion: v3.2.0

@@ -12,10 +12,10 @@ from dq.contracts.shared.install import install_command
 from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.model.column import field
-from dq.dataquality.spark.arrow import KNOWN, arrow_type, data_type
 from dq.dataquality.spark.readers.dataset import Dataset
 from dq.dataquality.spark.schema import type_ddl
 from dq.dataquality.text.text_types import text_row_type
+from dq.lake.types import KNOWN, arrow_type, from_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,7 +146,7 @@ def _typed(table: pa.Table) -> tuple[pa.Table, list[str]]:
             untyped.append(name)
             columns.append(column.cast(pa.string()))
             continue
-        held = data_type(column.type)
+        held = from_arrow(column.type)
         if not _known(held):
             raise UsageError(
                 f"column {name!r} is {column.type}, which Spark does not have.", "Cast it, or leave it out."

@@ -13,7 +13,10 @@ from pathlib import Path
 from fakes import golden
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("alerts", "api", "cli", "contracts", "dataquality", "portal", "registry", "store", "validators")
+FOLDERS = (
+    *("alerts", "api", "cli", "contracts", "dataquality", "lake"),
+    *("portal", "registry", "store", "validators"),
+)
 
 
 def template(node: ast.AST) -> str:

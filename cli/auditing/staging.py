@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.checks import built_in
@@ -17,6 +16,7 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.dataset import TEXTS, Dataset, open_table
 from dq.dataquality.spark.readers.placed_partitions import for_hadoop
+from dq.lake.paths import partition_folder
 from dq.registry.catalog import Catalog
 from dq.registry.publishing.audit.staged_folder import StagedFolder
 from dq.registry.table import TableSpec, fold_location

@@ -25,10 +25,10 @@ from dq.cli.world.environment import World, here, processors, written_instant
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import SparkAtNeed, session
 from dq.contracts.shared.errors import MissingTool, UsageError
-from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.state import heartbeat, terms
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs
+from dq.lake.storage import Storages
 from dq.registry.catalog import CatalogSettings as CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store

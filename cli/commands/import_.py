@@ -14,12 +14,12 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, ROLE, opened
 from dq.cli.world.environment import World, here
 from dq.contracts.access.files import create
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.escaping.code import shell_word
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.yaml.writing import commented
+from dq.lake.paths import partition_folder
 from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
 from dq.registry.importing import kinds

@@ -17,10 +17,10 @@ from dq.cli.publishing.pending import as_row, send_pending
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE
 from dq.cli.world.environment import World, here, instant
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
+from dq.lake.paths import partition_folder
 from dq.registry.publishing.partition import given_once
 
 

@@ -22,10 +22,10 @@ from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
 from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import server_of as chosen_server
-from dq.contracts.access.hive_path import PlacedPartition, partition_folder
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.dataquality.delivery.lake.files import Storages, files_for
+from dq.lake.paths import PlacedPartition, partition_folder
+from dq.lake.storage import Storages, files_for
 from dq.registry.catalog import Catalog, Partition, no_table
 from dq.registry.publishing import journal
 from dq.registry.publishing.partition import partition_values

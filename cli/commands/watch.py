@@ -30,10 +30,10 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, instant, pace
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.state import heartbeat, machine_clock, terms
 from dq.dataquality.delivery.watch import Tick, tick
+from dq.lake.storage import Storages
 from dq.store.engine import Store
 
 

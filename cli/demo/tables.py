@@ -46,7 +46,7 @@ def write(folder: Path, objects: Sequence[SchemaObject]) -> Iterator[tuple[Path,
 def _read(source: Path, one: SchemaObject) -> Table:
     from pyarrow import csv
 
-    from dq.dataquality.spark.arrow import arrow_type
+    from dq.lake.types import arrow_type
 
     keys = {key.column for key in one.partition_keys()}
     types = {

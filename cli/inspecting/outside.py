@@ -13,7 +13,7 @@ from dq.contracts.access.address import is_remote
 from dq.contracts.access.discovery import find
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import DqError
-from dq.dataquality.delivery.lake.files import Storages
+from dq.lake.storage import Storages
 from dq.store.engine import open_as_it_is
 
 # A table that nobody has: a catalog that says so has answered.

@@ -23,8 +23,8 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
+from dq.lake.storage import Files
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.watch import Watched

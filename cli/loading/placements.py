@@ -12,12 +12,12 @@ from sqlalchemy import Connection, select
 from dq.cli.world import state
 from dq.cli.world.environment import World
 from dq.contracts.access.data_location import other_servers
-from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.delivery.sources.probe import label, partition_of
 from dq.dataquality.delivery.state.tables import receipt
 from dq.dataquality.delivery.watch import Watched
 from dq.dataquality.spark.readers.dataset import FILES, Dataset, locate
+from dq.lake.paths import PlacedPartition
 from dq.registry.tables import publication
 from dq.store.engine import Store
 

@@ -20,9 +20,9 @@ from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.blindness import root_of
-from dq.dataquality.delivery.lake.files import Files, SilentFiles
 from dq.dataquality.delivery.sources.lookout import Lookout, Silence
 from dq.dataquality.delivery.watch import Watched
+from dq.lake.storage import Files, SilentFiles
 
 
 def resolved(lookout: Lookout, folders: Sequence[Path]) -> list[str]:

@@ -24,7 +24,6 @@ from dq.contracts.slo import Slo
 from dq.contracts.yaml.load import TEXT, read
 from dq.dataquality.delivery import blindness, ledger
 from dq.dataquality.delivery.judgement import judgement
-from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.ledger import SETTLE, Kept
 from dq.dataquality.delivery.sighting import View
 from dq.dataquality.delivery.sources import commit_history
@@ -32,6 +31,7 @@ from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.state import excuses, watermarks
 from dq.dataquality.delivery.state.receipts import all_receipts
+from dq.lake.storage import Storages
 from dq.store.engine import Store
 
 AROUND = timedelta(days=40)

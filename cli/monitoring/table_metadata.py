@@ -21,17 +21,17 @@ from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.file_refusal import Found
 from dq.contracts.access.files import FileRefused, read
-from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.local.metadata.facts import MetadataFacts, TablePlace, facts, listed
 from dq.dataquality.local.metadata.judge import judge_of
 from dq.dataquality.local.metadata.kept import KnownTable, recall, remember
 from dq.dataquality.spark.readers.dataset import locate
+from dq.lake.paths import PlacedPartition
+from dq.lake.storage import Storages
 from dq.store.engine import Store
 
 # Contracts that are held at once, and questions to a storage that wait for their answers.

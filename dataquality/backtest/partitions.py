@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
@@ -18,6 +17,7 @@ from dq.dataquality.spark.partitions import NULL_PARTITION, literal
 from dq.dataquality.spark.readers.dataset import FILES, Dataset, files_of
 from dq.dataquality.spark.readers.file_schemas import named_folders
 from dq.dataquality.spark.schema import data_type, type_ddl
+from dq.lake.paths import unescaped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.dataquality.delivery.lake.files import Files, SilentFiles
 from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
 from dq.dataquality.delivery.sources.commit_history import CommitHistory, SeenCommits
 from dq.dataquality.delivery.sources.evidence import Evidence
@@ -20,6 +19,7 @@ from dq.dataquality.delivery.sources.presence import Remains, presence, presence
 from dq.dataquality.delivery.sources.probe import Receipts, look
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.sources.snapshot import window_of
+from dq.lake.storage import Files, SilentFiles
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.ledger import Kept

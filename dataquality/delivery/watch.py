@@ -21,7 +21,6 @@ from dq.dataquality.delivery import blindness, ledger, mass
 from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
 from dq.dataquality.delivery.cycle_writes import Move, enumerate_all, move_all
 from dq.dataquality.delivery.judgement import CycleJudgement, judgement
-from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sighting import View
 from dq.dataquality.delivery.sources import commit_history
@@ -38,6 +37,7 @@ from dq.dataquality.delivery.turn import Tell, Turn, tell_platform
 from dq.dataquality.delivery.turn import event as turn_event
 from dq.dataquality.delivery.withdrawal import withdraw
 from dq.dataquality.delivery.wording import background
+from dq.lake.storage import Files
 from dq.store.engine import Store
 
 _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)

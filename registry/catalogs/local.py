@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.data_formats import FORMATS
 from dq.contracts.shared.errors import UsageError
+from dq.lake.paths import partition_folder
 from dq.registry.action import Action, LiveTable, Obstacle
 from dq.registry.catalog import (
     CatalogKind,

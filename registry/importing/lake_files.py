@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dq.contracts.access.address import is_remote
-from dq.contracts.access.data_files import is_data_path
-from dq.contracts.access.filesystem import opened, split
-from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.lake.paths import is_data_path, unescaped
+from dq.lake.storage import file_system, split
 from dq.registry.importing.found import FoundColumn
 from dq.registry.importing.guess import STRING, TextGuess
 
@@ -144,7 +143,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
     try:
         if is_remote(path):
             root, inner = split(path)
-            system, before = opened(root)
+            system, before = file_system(root)
             with system.open_input_file(before + inner) as file:
                 yield file
         else:
@@ -219,7 +218,7 @@ def _remote(source: str) -> Iterator[str]:
     from pyarrow.fs import FileSelector, FileType
 
     root, path = split(source.rstrip("/"))
-    system, before = opened(root)
+    system, before = file_system(root)
     if system.get_file_info(before + path).type is FileType.File:
         yield source
         return

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.identity import identity
+from dq.lake.paths import partition_folder
 from dq.registry.publishing.publication import DeliveryEvent
 
 JsonObject = dict[str, object]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access.address import is_remote
-from dq.contracts.access.filesystem import mend_of, opened, split
 from dq.contracts.shared.errors import DqError, Unreadable
+from dq.lake.storage import file_system, mend_of, split
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -86,7 +86,7 @@ def _local(folder: str) -> Path:
 
 def _remote(folder: str) -> tuple[FileSystem, str]:
     root, path = split(folder)
-    system, before = opened(root)
+    system, before = file_system(root)
     return system, before + path
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.extension import dataset
 from dq.contracts.identity import identity, key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
+from dq.lake.paths import partition_folder
 from dq.registry.catalog import Values
 from dq.registry.publishing.partition import partition_values
 from dq.registry.table import OPEN_FORMATS, TableSpec

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dq.contracts.access.data_files import is_data_name
-from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import UsageError
+from dq.lake.paths import is_data_name, unescaped
 from dq.registry.catalog import Partition
 from dq.registry.publishing.partition import partition_values
 from dq.registry.table import TableSpec, fold_location

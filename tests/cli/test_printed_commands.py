@@ -20,7 +20,10 @@ from fakes.command import BEGIN, MISSED, Place, Ran, contract
 from dq.cli.main import application, names
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("alerts", "api", "cli", "contracts", "dataquality", "portal", "registry", "store", "validators")
+PACKAGES = (
+    *("alerts", "api", "cli", "contracts", "dataquality", "lake"),
+    *("portal", "registry", "store", "validators"),
+)
 COMMAND = re.compile(r"\bdq((?: --?[a-z][a-z-]*| [a-z][a-z-]*\b(?!\.)|[ =]\{\}|[ =][A-Z.…]+)+)")
 FLOW = contract("orders").partition("schema:")[0] + (
     "schema: [{name: orders, properties: [{name: id, logicalType: integer, physicalType: bigint}]}]\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from dq.contracts.types import DataType, parse
-from dq.dataquality.spark.arrow import arrow_type
+from dq.lake.types import arrow_type
 
 
 def arrow(columns: str, rows: tuple[tuple[object, ...], ...]) -> pa.Table:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fakes.versions import INTERPRETED
 
-from dq.dataquality.delivery.lake.files import LocalFiles
 from dq.dataquality.local.metadata.facts import MetadataFacts, TablePlace, facts, listed
 from dq.dataquality.model import jars
+from dq.lake.storage import LocalFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,8 +17,8 @@ from dq.dataquality.local.offline.expression import truth
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.shortcuts.kernels.condition import Condition, condition
-from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -90,7 +90,7 @@ def test_the_consumer_may_do_what_the_link_calls_and_nothing_else() -> None:
 
 
 def test_no_other_part_of_dq_opens_a_client_of_aws() -> None:
-    rooms = ("alerts", "api", "cli", "contracts", "dataquality", "registry", "store", "validators")
+    rooms = ("alerts", "api", "cli", "contracts", "dataquality", "lake", "registry", "store", "validators")
     opened = [
         str(file.relative_to(ROOT))
         for room in rooms

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.access.filesystem import split
 from dq.contracts.access.reach import Reach, reach
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
+from dq.lake.storage import split
 
 SECRET = "ghp_canary_of_the_tests"
 ROOTS = ("s3://lake", "s3://shared/team-a", "hdfs://nn:8020/data", "hdfs:///warehouse", "gs://lake/x",

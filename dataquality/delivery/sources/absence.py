@@ -8,9 +8,9 @@ from datetime import datetime
 
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout
 from dq.dataquality.delivery.sources.probe import DeliveryPlace, asked_for, folder
+from dq.lake.storage import Files
 
 # The id of a cycle, its status, whether it was told, and until when that is held back.
 CycleState = tuple[int, str, bool, datetime | None]

@@ -9,9 +9,9 @@ from datetime import datetime
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs
 from dq.dataquality.delivery.sources.commit_history import SeenCommits
 from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.lake.commits import Brought, Commit, Pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
-from dq.dataquality.delivery.lake import delta, delta_live, hudi, iceberg
-from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, Reader, TableLog
-from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.sources.tables import table_commit, table_log
+from dq.lake import delta, hudi, iceberg
+from dq.lake import delta as delta_live
+from dq.lake.commits import Brought, Commit, Pairs, Reader, TableLog
+from dq.lake.storage import Files
 
 READERS: Mapping[str, Reader] = {"delta": delta.read, "iceberg": iceberg.read, "hudi": hudi.read}
 # Which partitions have data now, or None where that cannot be told. Hudi's timeline tells it itself.

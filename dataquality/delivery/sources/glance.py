@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dq.contracts.access.data_files import is_data_name
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.delivery.sources.commit_history import SeenCommits
 from dq.dataquality.delivery.sources.probe import DeliveryPlace, asked_for, folder, label
+from dq.lake.paths import is_data_name
+from dq.lake.storage import Files, Seen
 
 # Of a set of partitions, so many are looked at: each is a question to the storage.
 _LOOKED_AT = 3

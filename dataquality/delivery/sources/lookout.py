@@ -14,9 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from dq.contracts.access.address import is_remote
-from dq.contracts.access.filesystem import AT_ONCE, load
-from dq.dataquality.delivery.lake.files import ArrowFiles, Files, LocalFiles
-from dq.dataquality.delivery.lake.timed import TimedFiles
+from dq.lake.storage import AT_ONCE, ArrowFiles, Files, LocalFiles, TimedFiles, load
 
 R = TypeVar("R")
 

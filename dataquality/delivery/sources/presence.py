@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dq.contracts.access.data_files import is_unfinished
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.sources.evidence import APART, Evidence, SourceAnswer
 from dq.dataquality.delivery.sources.probe import DeliveryPlace, folder, label
+from dq.lake.paths import is_unfinished
+from dq.lake.storage import Files
 
 CONFIRMED_AFTER = timedelta(minutes=10)
 """What is gone for a moment is being written anew."""

@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
-from dq.contracts.access.data_files import is_data_name
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer, disagreeing
+from dq.lake.paths import is_data_name, partition_folder
+from dq.lake.storage import Files, Seen
 
 # A folder whose newest file is younger than this may still be written to.
 STABLE_AFTER = timedelta(seconds=60)

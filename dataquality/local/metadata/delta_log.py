@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dq.dataquality.delivery.lake import delta_live
-from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.local.metadata import logged
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
 from dq.dataquality.spark.schema import data_type
+from dq.lake import delta
+from dq.lake.storage import Files
 
 FOLDER = "_delta_log"
 # What a reader must understand, and which of it changes nothing here or is understood.
@@ -35,7 +35,7 @@ _COLUMNS = (
 
 def read(files: Files, place: str) -> LoggedTable:
     """The newest version. Raises Unreadable where that is not certain."""
-    state = delta_live.state(files, place, _COLUMNS)
+    state = delta.state(files, place, _COLUMNS)
     if state is None:
         raise unknown(place, "has a log of Delta that is cut, or whose checkpoint is not read here")
     version = state.protocol["minReaderVersion"]
@@ -67,7 +67,7 @@ def _plain(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
 
 def _add(
     table: LoggedTable,
-    entry: delta_live.Entry,
+    entry: delta.Entry,
     engine: str,
     columns: Mapping[str, tuple[str, str]],
     keys: frozenset[str],

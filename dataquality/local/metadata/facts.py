@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from dq.contracts.access.address import is_remote
-from dq.contracts.access.data_files import is_data_name
-from dq.contracts.access.hive_path import PlacedPartition, named_folders
-from dq.contracts.access.parquet_types import ParquetColumn, columns, require_distinct
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
-from dq.dataquality.delivery.lake.commit import NOT_UNDERSTOOD
-from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.local.metadata import delta_log, iceberg_log
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
 from dq.dataquality.local.metadata.table_files import table_files
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
+from dq.lake.commits import NOT_UNDERSTOOD
+from dq.lake.parquet import ParquetColumn, columns, require_distinct
+from dq.lake.paths import PlacedPartition, is_data_name, named_folders
+from dq.lake.storage import Files, Seen
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData

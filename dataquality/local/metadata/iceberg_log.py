@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dq.contracts.shared.errors import Unreadable
-from dq.dataquality.delivery.lake import avro, iceberg
-from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
 from dq.dataquality.shortcuts.statistics.iceberg import own_folders, plain, writers_of
 from dq.dataquality.spark.schema import data_type
+from dq.lake import compression, iceberg
+from dq.lake.storage import Files
 
 FOLDER = "metadata"
 _HINT = "version-hint.text"
@@ -121,8 +121,8 @@ def _entries(files: Files, place: str, snapshot: Json) -> tuple[list[Json], list
     if "manifest-list" not in snapshot or snapshot.get("key-id"):
         raise unknown(place, "has a snapshot without a list of manifests that can be read")
     found: tuple[list[Json], list[Json]] = ([], [])
-    for manifest in avro.records(files, iceberg.within(folder, snapshot["manifest-list"])):
-        for entry in avro.records(files, iceberg.within(folder, manifest["manifest_path"])):
+    for manifest in compression.avro_records(files, iceberg.within(folder, snapshot["manifest-list"])):
+        for entry in compression.avro_records(files, iceberg.within(folder, manifest["manifest_path"])):
             if entry["status"] == _DELETED:
                 continue
             inherited = {

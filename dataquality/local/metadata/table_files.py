@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from dq.contracts.access.data_files import is_data_name
-from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.local.metadata.logged import unknown
+from dq.lake.paths import is_data_name
+from dq.lake.storage import Files, Seen
 
 MAX_FOLDERS = 20_000
 # Links may lead in a circle.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import field
-from dq.dataquality.spark.arrow import arrow_type, data_type
+from dq.lake.types import arrow_type, from_arrow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ def _column(column: Any) -> tuple[DataType, list[object]]:
     if isinstance(column, list):
         return DataType("mixed"), column
     try:
-        return data_type(column.type), _microseconds(column).to_pylist()
+        return from_arrow(column.type), _microseconds(column).to_pylist()
     except (ValueError, OverflowError, pa.ArrowInvalid):
         # Instants that no datetime of Python can hold.
         return DataType("mixed"), [None] * len(column)

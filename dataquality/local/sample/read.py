@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
-from dq.contracts.access.parquet_types import columns as parquet_columns
-from dq.contracts.access.parquet_types import require_distinct, unreadable_chunk
 from dq.contracts.access.text_format import RFC_4180, TextFormat
 from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
@@ -18,12 +16,14 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.local.offline.rows import Rows, of_arrow
 from dq.dataquality.model.column import field
-from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.text.csv_rows import MARK, names_of
 from dq.dataquality.text.csv_rows import rows as csv_rows
 from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, objects
 from dq.dataquality.text.text_types import STRING, carried, text_row_type
 from dq.dataquality.text.text_values import NoValue, of_json, of_text, shown
+from dq.lake.parquet import columns as parquet_columns
+from dq.lake.parquet import require_distinct, unreadable_chunk
+from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.address import is_remote
-from dq.contracts.access.data_files import is_data_name
-from dq.contracts.access.filesystem import opened as file_system
-from dq.contracts.access.filesystem import split
-from dq.contracts.access.parquet_types import READABLE_ENCODINGS
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM
 from dq.dataquality.shortcuts.statistics.footer import leaf_type
-from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.spark.readers.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
 from dq.dataquality.spark.schema import data_type
+from dq.lake.parquet import READABLE_ENCODINGS
+from dq.lake.paths import is_data_name
+from dq.lake.storage import file_system, split
+from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnSchema, FileMetaData, ParquetFile

@@ -10,15 +10,15 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.data_files import is_data_name
 from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.dataquality.delivery.lake.files import Files, files_for
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.shortcuts.kept.questions import Circumstances, circumstances
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.dataset import Dataset, open_folders
 from dq.dataquality.spark.readers.text_files import with_rows
+from dq.lake.paths import is_data_name
+from dq.lake.storage import Files, files_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

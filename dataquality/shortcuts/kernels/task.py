@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.access.parquet_types import unreadable_chunk
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.kernels.codes import Keys, coded, run_of
 from dq.dataquality.shortcuts.kernels.condition import COMPARED, Condition
 from dq.dataquality.shortcuts.kernels.keys import MOST_HELD, KeysOfFile, KeyTally, cut
 from dq.dataquality.shortcuts.kernels.overlaps import ANYWHERE, Overlaps
-from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.spark.readers.columnar import opened
+from dq.lake.parquet import unreadable_chunk
+from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData

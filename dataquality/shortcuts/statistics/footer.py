@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.access import parquet_types
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM, chunks_of, values_of
 from dq.dataquality.shortcuts.statistics.facts import Facts, File
 from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
+from dq.lake import parquet
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -50,7 +50,7 @@ def read(source: NativeFile, path: str, asked: tuple[Asked, ...]) -> File:
         if (leaf := leaves.get(one.column)) is not None
         and _fits(meta.schema, leaf, one.type)
         # Spark fails where it cannot read the values, and so does whoever asks for them.
-        and not any(parquet_types.unreadable_chunk(group.column(leaf)) for group in groups)
+        and not any(parquet.unreadable_chunk(group.column(leaf)) for group in groups)
     }
     chunks = chunks_of(source, meta) if any(one.values for one in wanted) else []
     facts = {}
@@ -93,14 +93,14 @@ def leaf_type(column: ColumnSchema) -> DataType | None:
     """Return the type as which Spark reads a leaf without changing a value; None where that is uncertain."""
     logical = json.loads(column.logical_type.to_json())
     if logical["Type"] == "Decimal":
-        return parquet_types.leaf_type(column)
+        return parquet.leaf_type(column)
     if (
         logical["Type"] not in _UNCHANGED
         or logical.get("isSigned") is False
         or column.physical_type in ("INT96", "FIXED_LEN_BYTE_ARRAY")
     ):
         return None
-    kind = parquet_types.leaf_type(column)
+    kind = parquet.leaf_type(column)
     # The zone of an older writer's instant is known to the converted type alone, and not to pyarrow.
     instant = kind is not None and kind.name == "timestamp"
     return None if instant and not logical["isAdjustedToUTC"] else kind

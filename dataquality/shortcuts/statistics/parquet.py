@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.hive_path import unescaped
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
@@ -27,6 +26,7 @@ from dq.dataquality.spark.readers.columnar import opened
 from dq.dataquality.spark.readers.dataset import Dataset
 from dq.dataquality.spark.readers.text_files import with_rows
 from dq.dataquality.spark.tasks import in_tasks
+from dq.lake.paths import unescaped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,11 +10,10 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access.address import is_remote
-from dq.contracts.access.filesystem import opened as file_system
-from dq.contracts.access.filesystem import split
-from dq.contracts.access.parquet_types import columns as parquet_columns
 from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.dataquality.delivery.lake.unpacking import header
+from dq.lake.compression import avro_header
+from dq.lake.parquet import columns as parquet_columns
+from dq.lake.storage import file_system, split
 
 _AT_A_TIME = 16
 # What pyarrow raises for a file that it cannot open, or for a system of files that it does not know.
@@ -84,7 +83,7 @@ def _columns_of(file: str, form: str) -> FileColumns | None:
 def _avro_columns(file: str, source: BinaryIO) -> FileColumns:
     """The fields of the records; as their types the whole schema, because one may name another one's type."""
     try:
-        _, schema, _ = header(source)
+        _, schema, _ = avro_header(source)
     except (EOFError, LookupError) as error:
         raise ValueError("it is no Avro") from error
     names = tuple(field["name"] for field in schema.get("fields", ())) if isinstance(schema, dict) else ()

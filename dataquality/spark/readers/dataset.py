@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from dq.contracts.access.data_location import CATALOGS, resolve, server_of
-from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.access.reach import Reach
 from dq.contracts.access.text_format import RFC_4180, TextFormat, text_format
 from dq.contracts.columns import row_type
@@ -30,6 +29,7 @@ from dq.dataquality.spark.readers.placed_partitions import for_hadoop, in_scope,
 from dq.dataquality.spark.readers.text_files import base_of, listing, reader_of, within
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.text.text_types import carried, text_row_type
+from dq.lake.paths import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access import hive_path
-from dq.contracts.access.parquet_types import columns as parquet_columns
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.column_notes import of_files, unreadable
@@ -17,6 +15,8 @@ from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, FileColumns, columns_of, opened
 from dq.dataquality.spark.readers.text_files import Scope, listing, reader_of, with_rows, within
 from dq.dataquality.spark.schema import Leaf, data_type, holds, joined, spark_type, widening
+from dq.lake import paths
+from dq.lake.parquet import columns as parquet_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -121,7 +121,7 @@ def is_held(file: str, partition: Mapping[str, str], types: Mapping[str, StructF
 def named_folders(file: str) -> dict[str, str]:
     """What the names of a file's folders say of columns, by their lower case."""
     # The address of a file escapes once more what the names of its folders escape.
-    return hive_path.named_folders(unquote(urlsplit(file).path))
+    return paths.named_folders(unquote(urlsplit(file).path))
 
 
 # Texts of which no other one means the same.

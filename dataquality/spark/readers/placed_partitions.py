@@ -8,10 +8,10 @@ from functools import reduce
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.spark.partitions import only, without
 from dq.dataquality.spark.readers.file_schemas import is_held
+from dq.lake.paths import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

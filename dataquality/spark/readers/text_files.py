@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.data_files import is_data_name
-from dq.contracts.access.hive_path import named_folders
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.sql import text as sql
+from dq.lake.paths import is_data_name, named_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession

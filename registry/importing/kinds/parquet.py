@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.contracts.access.parquet_types import columns, require_distinct
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
+from dq.lake.parquet import columns, require_distinct
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
 from dq.registry.importing.guess import STRING
 from dq.registry.importing.lake_files import folder, reading

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dq.contracts.access.address import has_pattern, is_remote
-from dq.contracts.access.data_files import is_data_path
-from dq.contracts.access.filesystem import opened, split
-from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import DqError, UsageError
+from dq.lake.paths import is_data_path, partition_folder
+from dq.lake.storage import file_system, split
 from dq.registry.catalog import Catalog, Values
 from dq.registry.publishing.marker import folder_is_there
 from dq.registry.table import fold_location
@@ -163,7 +162,7 @@ def _remote(folder: str) -> list[File]:
     from pyarrow.fs import FileSelector, FileType
 
     root, path = split(folder)
-    system, before = opened(root)
+    system, before = file_system(root)
     top = (before + path).rstrip("/")
     infos = system.get_file_info(FileSelector(top, recursive=True))
     return [

@@ -13,7 +13,7 @@ from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery.lake.files import LocalFiles
+from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store
 
 DAILY = 'partition: {day: "{due:%F}"}'

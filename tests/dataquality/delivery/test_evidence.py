@@ -14,11 +14,11 @@ from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.lake.files import LocalFiles, Seen
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.state.receipts import write_receipt
 from dq.dataquality.delivery.watch import tick
+from dq.lake.storage import LocalFiles, Seen
 from dq.store.engine import open_store
 
 PARTITION = 'partition: {day: "{due - 1d:%Y-%m-%d}"}'

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from dq.dataquality.delivery.lake.files import Files, LocalFiles, Seen
-from dq.dataquality.delivery.lake.timed import TimedFiles
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
+from dq.lake.storage import Files, LocalFiles, Seen, TimedFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def test_a_client_that_gives_up_waiting_itself_costs_its_time_once() -> None:
 COLD_DISK = """
 import sys, time
 from dq.contracts.shared.errors import Unreadable
-from dq.dataquality.delivery.lake.files import Storages
+from dq.lake.storage import Storages
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout
 
 class Cold:

@@ -18,9 +18,9 @@ import fastavro
 import pytest
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.dataquality.delivery.lake import avro, iceberg
-from dq.dataquality.delivery.lake.files import LocalFiles
-from dq.dataquality.delivery.lake.unpacking import MOST_UNPACKED
+from dq.lake import compression, iceberg
+from dq.lake.compression import MOST_UNPACKED
+from dq.lake.storage import LocalFiles
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LINES = {"type": "record", "name": "line", "fields": [{"name": "text", "type": "string"}]}
@@ -63,7 +63,7 @@ def test_a_block_that_unpacks_to_too_much_is_refused(codec: str, packed: Callabl
 
     assert len(bomb) < 1 << 20
     with pytest.raises(Unreadable, match="holds more than 128 MiB"):
-        avro.parsed(bomb, "m0.avro")
+        compression.parse_avro(bomb, "m0.avro")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_block_that_unpacks_to_too_much_is_refused(codec: str, packed: Callabl
 )
 def test_what_takes_no_room_is_refused(schema: object) -> None:
     with pytest.raises(Unreadable, match="holds more than"):
-        avro.parsed(container("null", number(1 << 40) + number(0), 1, schema), "m0.avro")
+        compression.parse_avro(container("null", number(1 << 40) + number(0), 1, schema), "m0.avro")
 
 
 def test_a_record_may_have_a_field_without_any_of_its_own() -> None:
@@ -110,12 +110,12 @@ def test_a_record_may_have_a_field_without_any_of_its_own() -> None:
     ]
     made = container("null", number(7), 1, {"type": "record", "name": "r", "fields": fields})
 
-    assert avro.parsed(made, "m0.avro") == [{"n": 7, "p": {}}]
+    assert compression.parse_avro(made, "m0.avro") == [{"n": 7, "p": {}}]
 
 
 def test_more_records_than_there_is_room_for_are_refused() -> None:
     with pytest.raises(Unreadable, match="holds more than"):
-        avro.parsed(container("null", b"", 1 << 50), "m0.avro")
+        compression.parse_avro(container("null", b"", 1 << 50), "m0.avro")
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz", "snappy", "zstandard"])
@@ -124,7 +124,7 @@ def test_what_others_write_is_read(codec: str) -> None:
     fields = [*LINES["fields"], {"name": "none", "type": ["null", "int"]}]  # type: ignore[misc]
     fastavro.writer(file, {**LINES, "fields": fields}, rows, codec=codec)
 
-    assert avro.parsed(file.getvalue(), "m0.avro") == rows
+    assert compression.parse_avro(file.getvalue(), "m0.avro") == rows
 
 
 @pytest.mark.parametrize(
@@ -140,14 +140,14 @@ def test_every_stream_of_a_block_counts_against_the_limit(codec: str, module: st
     streams = compress(b"\x02a") + compress(bytes(MOST_UNPACKED))
 
     with pytest.raises(Unreadable, match="holds more than 128 MiB"):
-        avro.parsed(container(codec, streams, 1), "m0.avro")
+        compression.parse_avro(container(codec, streams, 1), "m0.avro")
 
 
 @pytest.mark.parametrize("content", [b"", b"no frame", b"\x28\xb5\x2f\xfd"], ids=["empty", "text", "cut off"])
 @pytest.mark.parametrize("codec", ["snappy", "zstandard"])
 def test_a_block_that_its_codec_cannot_unpack_is_unreadable(codec: str, content: bytes) -> None:
     with pytest.raises(Unreadable):
-        avro.parsed(container(codec, content, 1), "m0.avro")
+        compression.parse_avro(container(codec, content, 1), "m0.avro")
 
 
 @pytest.mark.parametrize(("codec", "module"), [("snappy", "cramjam"), ("zstandard", "backports.zstd")])
@@ -159,13 +159,13 @@ def test_a_codec_without_its_package_is_said_to_be_missing(
     monkeypatch.setitem(sys.modules, module, None)
 
     with pytest.raises(MissingTool, match=f"packed by {codec} need {module}"):
-        avro.parsed(container(codec, b"", 1), "m0.avro")
+        compression.parse_avro(container(codec, b"", 1), "m0.avro")
 
 
 @pytest.mark.parametrize("cut", [5, 40, 130], ids=["head", "schema", "block"])
 def test_a_file_that_was_cut_off_is_said_to_be_none(cut: int) -> None:
     with pytest.raises(Unreadable, match="no Avro file"):
-        avro.parsed(container("deflate", deflated(b"\x02a"), 1)[:cut], "m0.avro")
+        compression.parse_avro(container("deflate", deflated(b"\x02a"), 1)[:cut], "m0.avro")
 
 
 def test_metadata_of_iceberg_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.lake.files import Seen
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.state.receipts import write_receipt
 from dq.dataquality.delivery.watch import Watched, tick
+from dq.lake.storage import Seen
 from dq.store.engine import Store, open_store
 
 PARTITION = 'partition: {day: "{due - 1d:%Y-%m-%d}"}, evidence: [receipt, marker, file]'

@@ -14,11 +14,11 @@ from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.lake.files import LocalFiles
 from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
 from dq.dataquality.delivery.sources.commit_history import READERS, CommitHistory
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
+from dq.lake.storage import LocalFiles
 from dq.store.engine import open_store
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.readers.dataset import Dataset, locate, open_table
 from dq.dataquality.spark.readers.placed_partitions import MOST_FOLDERS
+from dq.lake.paths import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

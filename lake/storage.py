@@ -1,24 +1,97 @@
-"""Looking at single paths of a lake: does this file exist, and since when, by the storage's own clock."""
+"""Files of a lake, local and remote: listed, read up to a limit, and timed."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
-from dq.contracts.access.address import is_remote
-from dq.contracts.access.filesystem import mend_of, opened, split
+from dq.contracts.access.address import FAMILIES, is_remote
 from dq.contracts.access.open_beneath import NO_WAIT
 from dq.contracts.access.reach import Reach
-from dq.contracts.shared.errors import DqError, Unreadable
+from dq.contracts.shared.errors import DqError, MissingTool, Unreadable
+from dq.contracts.shared.install import install_command
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
+
+# The one door to file systems behind a URI: opened by scheme and host alone.
+#
+# pyarrow takes settings of the connection from a query, another endpoint and credentials among them, and a
+# name in a lake may hold a `?`. Whoever comes here has a place that a `Reach` vouched for, or one that Spark
+# has listed.
+
+# The container of Azure stands where other schemes could have a user and a password.
+_URI = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.\-]+)://((?:[A-Za-z0-9$._\-]+@)?[A-Za-z0-9._\-]*(?::[0-9]+)?)(/.*)?", re.DOTALL
+)
+_WITH_CONTAINER = frozenset({"abfs", "abfss"})
+AT_ONCE = 32
+"""How many questions to a storage wait for their answers at once."""
+
+
+def mend_of(error: Exception, otherwise: str) -> str:
+    """How to come to what could not be reached: HDFS needs more than pyarrow, which does not say what."""
+    # The second attempt in a process only says that there was one before.
+    if not re.search("lib(jvm|hdfs)", str(error)):
+        return otherwise
+    return (
+        "HDFS needs a JVM and Hadoop's native client: on a machine of the cluster, export JAVA_HOME, "
+        "HADOOP_HOME and CLASSPATH=$(hadoop classpath --glob)."
+    )
+
+
+def split(uri: str) -> tuple[str, str]:
+    """The scheme with the host, as `opened` takes it, and the path as it is written, without any escape.
+
+    Raises ValueError for what is no address of a file system, and for one with a user.
+    """
+    match = _URI.fullmatch(uri)
+    if match is None or ("@" in match[2] and match[1].lower() not in _WITH_CONTAINER):
+        raise ValueError("it is no address of a file system")
+    scheme = match[1].lower()
+    # pyarrow knows one name of S3 alone.
+    return f"{FAMILIES.get(scheme, scheme)}://{match[2]}", match[3] or ""
+
+
+def load() -> None:
+    """Loads what opens file systems, where it is installed: a cold disk is not to be timed with a storage."""
+    with suppress(ImportError):
+        import pyarrow.fs  # noqa: F401  # for who asks next
+
+
+def file_system(root: str, seconds: float | None = None) -> tuple[FileSystem, str]:
+    """The file system of a scheme and a host, with the credentials of the environment, and what comes before
+    each path in it. With `seconds`, S3 has so long for an answer, in two attempts.
+
+    Raises MissingTool without pyarrow, ValueError for a scheme that it does not know, OSError when the file
+    system cannot be reached.
+    """
+    try:
+        from pyarrow import fs, io_thread_count, set_io_thread_count
+    except ImportError as error:
+        raise MissingTool(f"{root} needs pyarrow, which is not installed.", install_command("s3")) from error
+    # Its own eight threads would let no more than eight questions out, however many ask; S3's client takes as
+    # many connections, when it is made.
+    set_io_thread_count(max(io_thread_count(), AT_ONCE))
+    system, before = fs.FileSystem.from_uri(f"{root}/")
+    if seconds is not None and isinstance(system, fs.S3FileSystem):
+        # Its own client waits for minutes, also when the process wants to end.
+        make, (terms,) = system.__reduce__()
+        twice = fs.AwsStandardS3RetryStrategy(max_attempts=2)
+        half = seconds / 2
+        system = make({**terms, "connect_timeout": half, "request_timeout": half, "retry_strategy": twice})
+    return system, before.rstrip("/")
+
+
+# Looking at single paths of a lake: does this file exist, and since when, by the storage's own clock.
 
 MOST_READ = 128 * 1024 * 1024
 """A larger file is no log of a table, or none that can be read at every tick."""
@@ -243,7 +316,7 @@ class ArrowFiles:
     def _system(self, uri: str) -> tuple[FileSystem, str]:
         root, path = split(uri)
         if root not in self._opened:
-            self._opened[root] = opened(root, self._seconds)
+            self._opened[root] = file_system(root, self._seconds)
         system, before = self._opened[root]
         return system, before + path
 
@@ -291,3 +364,64 @@ def _unreadable(path: str, error: Exception) -> Unreadable:
     reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
     mend = mend_of(error, "Check the path and the rights of this process.")
     return Unreadable(f"{path} cannot be read: {reason}.", mend)
+
+
+# Files that tell since when a question to their storage has been waiting for its answer.
+
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class TimedFiles:
+    """The same files, with what the clock said: `asked_at` when the question began that is open, and
+    `answered_at` when the last one was answered. `failed_since` is when one began that failed after more than
+    half of `seconds`: a storage's own client has given up waiting.
+    """
+
+    files: Files
+    clock: Callable[[], float]
+    seconds: float
+    asked_at: float | None = None
+    answered_at: float | None = None
+    failed_since: float | None = None
+
+    def stat(self, path: str) -> Seen | None:
+        return self._asked(self.files.stat, path)
+
+    def inside(self, path: str) -> list[Seen]:
+        return self._asked(self.files.inside, path)
+
+    def read(self, path: str) -> bytes:
+        return self._asked(self.files.read, path)
+
+    def folders(self, path: str) -> list[str]:
+        return self._asked(self.files.folders, path)
+
+    def holds(self, path: str) -> bool:
+        return self._asked(self.files.holds, path)
+
+    def root(self, path: str) -> str:
+        return self._asked(self.files.root, path)
+
+    def nothing(self, path: str) -> bool:
+        return self._asked(self.files.nothing, path)
+
+    def timed(self, question: Callable[[], R]) -> R:
+        """What a question of one's own gave, that is no longer than one to these files."""
+        return self._asked(lambda _: question(), "")
+
+    def _asked(self, question: Callable[[str], R], path: str) -> R:
+        self.asked_at = asked = self.clock()
+        try:
+            answer = question(path)
+        except BaseException:
+            if self.clock() - asked > self.seconds / 2:
+                self.failed_since = asked
+            else:
+                self.answered_at = self.clock()
+            raise
+        else:
+            self.answered_at = self.clock()
+            return answer
+        finally:
+            self.asked_at = None

@@ -12,19 +12,12 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import Unreadable
-from dq.dataquality.delivery.lake import avro, unpacking
-from dq.dataquality.delivery.lake.commit import (
-    NOT_UNDERSTOOD,
-    Brought,
-    Commit,
-    Pairs,
-    TableLog,
-    summed,
-    taken,
-)
-from dq.dataquality.delivery.lake.files import Files, Seen
+from dq.lake import compression
+from dq.lake import compression as unpacking
+from dq.lake.commits import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
+from dq.lake.paths import unescaped
+from dq.lake.storage import Files, Seen
 
 _COMPLETED = re.compile(r"(\d{14,17})(?:_(\d{17}))?\.(?:commit|deltacommit|replacecommit)")
 # The folder of the timeline, and where its older part is put.
@@ -92,7 +85,9 @@ def _changed(
     """What an instant brought, and which partitions it emptied."""
     try:
         told = (
-            avro.parsed(content, name)[0] if content[:4] == unpacking.MAGIC else json.loads(content or b"{}")
+            compression.parse_avro(content, name)[0]
+            if content[:4] == unpacking.MAGIC
+            else json.loads(content or b"{}")
         )
         operation = str(told.get("operationType")).upper()
         written = list(_written(told, terms))

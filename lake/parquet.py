@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetSchema
 
+
 _BINARY, _STRING = DataType("binary"), DataType("string")
 # Logical type with what narrows it, and physical type -> Spark's type.
 _LEAVES: Mapping[tuple[object, ...], DataType] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from dq.dataquality.delivery.lake.files import Files
+from dq.lake.storage import Files
 
 Pairs = tuple[tuple[str, str], ...]
 # What is raised for a log that is not as its specification has it.

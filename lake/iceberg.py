@@ -13,18 +13,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dq.contracts.shared.errors import Unreadable
-from dq.dataquality.delivery.lake import avro
-from dq.dataquality.delivery.lake.commit import (
-    NOT_UNDERSTOOD,
-    Brought,
-    Commit,
-    Pairs,
-    TableLog,
-    summed,
-    taken,
-)
-from dq.dataquality.delivery.lake.files import Files
-from dq.dataquality.delivery.lake.unpacking import unzipped
+from dq.lake import compression
+from dq.lake.commits import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
+from dq.lake.compression import unzipped
+from dq.lake.storage import Files
 
 # `v7` without a catalog, else `00007-` and a UUID; a UUID alone is a file that is being written.
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -167,13 +159,13 @@ def _entries(
         if "manifests" in snapshot
         else [
             (one["manifest_path"], one["partition_spec_id"])
-            for one in avro.records(files, within(folder, snapshot["manifest-list"]))
+            for one in compression.avro_records(files, within(folder, snapshot["manifest-list"]))
             if (not own or one["added_snapshot_id"] == number) and one.get("content", _DATA) == _DATA
         ]
     )
     for path, spec in manifests:
         named = _fields(table, spec)
-        for entry in avro.records(files, within(folder, path)):
+        for entry in compression.avro_records(files, within(folder, path)):
             file = entry["data_file"]
             partition = _partition(named, list((file["partition"] or {}).values()))
             yield entry["status"], entry["snapshot_id"], partition, file["record_count"]

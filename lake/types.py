@@ -1,4 +1,4 @@
-"""TABLE: the types of contracts and those of Arrow, in both directions."""
+"""Types of contracts, of Spark and of Arrow in terms of each other."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dq.contracts.types import DataType
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 # Arrow's name of a type -> ours. Spark reads unsigned integers as the next larger signed ones.
 _NAMES = {
@@ -49,13 +50,13 @@ _ARROW = {
 }
 
 
-def data_type(arrow: pa.DataType) -> DataType:
+def from_arrow(arrow: pa.DataType) -> DataType:
     """The type of Spark that holds values of this type of Arrow; one that has none keeps Arrow's name."""
     import pyarrow as pa
 
     known = pa.types
     if known.is_dictionary(arrow):
-        return data_type(arrow.value_type)
+        return from_arrow(arrow.value_type)
     if known.is_timestamp(arrow):
         return DataType("timestamp" if arrow.tz else "timestamp_ntz")
     if known.is_decimal(arrow):
@@ -64,12 +65,12 @@ def data_type(arrow: pa.DataType) -> DataType:
         return DataType("decimal", (20, 0))
     if known.is_struct(arrow):
         fields = [arrow.field(at) for at in range(arrow.num_fields)]
-        parts = tuple(data_type(one.type) for one in fields)
+        parts = tuple(from_arrow(one.type) for one in fields)
         return DataType("struct", (), parts, tuple(one.name for one in fields))
     if known.is_map(arrow):
-        return DataType("map", (), (data_type(arrow.key_type), data_type(arrow.item_type)))
+        return DataType("map", (), (from_arrow(arrow.key_type), from_arrow(arrow.item_type)))
     if known.is_list(arrow) or known.is_large_list(arrow) or known.is_fixed_size_list(arrow):
-        return DataType("array", (), (data_type(arrow.value_type),))
+        return DataType("array", (), (from_arrow(arrow.value_type),))
     return DataType(_NAMES.get(str(arrow), str(arrow)))
 
 

@@ -1,4 +1,4 @@
-"""Compressed parts of a table's log, never unpacked to more than a limit: a small file may hold gigabytes."""
+"""Compressed files of a table's log, never unpacked to more than a limit: a small file may hold gigabytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from io import BytesIO
 from types import ModuleType
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
+from dq.lake.storage import Files
+
+# Compressed parts of a table's log, never unpacked to more than a limit: a small file may hold gigabytes.
 
 MOST_UNPACKED = 128 * 1024 * 1024
 """More is no log of a table, or none that can be understood at every tick."""
@@ -52,14 +55,14 @@ def unzipped(content: bytes, path: str) -> bytes:
     return found
 
 
-def vouch_avro(content: bytes, path: str) -> None:
+def require_bounded_avro(content: bytes, path: str) -> None:
     """Raises Unreadable for an Avro file whose blocks hold too much when they are unpacked, or claim more
     records than they have room for, and MissingTool for a codec whose package is not installed.
     """
     file = BytesIO(content)
     room = MOST_UNPACKED
     try:
-        codec, schema, blocks = header(file)
+        codec, schema, blocks = avro_header(file)
         if _hollow(schema, path, []):
             raise _too_much(path)
         size = _SIZES.get(codec)
@@ -111,7 +114,7 @@ def _hollow(schema: object, path: str, hollow: list[str]) -> bool:
     return found
 
 
-def header(file: BinaryIO) -> tuple[str, object, Iterator[Block]]:
+def avro_header(file: BinaryIO) -> tuple[str, object, Iterator[Block]]:
     """The codec and the schema of an Avro file, and its blocks.
 
     Raises ValueError, LookupError or EOFError for what is none. Source: the Avro specification, "Object
@@ -220,3 +223,26 @@ def _require_codec(codec: str) -> None:
     except ImportError as error:
         what = f"Avro files packed by {codec} need {error.name}, which is not installed."
         raise MissingTool(what, install_command("lakehouse")) from error
+
+
+# Records of an Avro file, in which Iceberg keeps its manifests and Hudi its commits.
+
+
+def avro_records(files: Files, path: str) -> list[dict[str, Any]]:
+    """Every record of the file. Raises MissingTool without fastavro, Unreadable for what is no Avro."""
+    return parse_avro(files.read(path), path)
+
+
+def parse_avro(content: bytes, path: str) -> list[dict[str, Any]]:
+    """Every record of a file with this content, which lies at `path`."""
+    try:
+        import fastavro
+    except ImportError as error:
+        what = "Commits of Iceberg and Hudi need fastavro, which is not installed."
+        raise MissingTool(what, install_command("lakehouse")) from error
+    require_bounded_avro(content, path)
+    try:
+        return [one for one in fastavro.reader(BytesIO(content)) if isinstance(one, dict)]
+    # What it raises for broken files is of many kinds, those of the decompressors among them.
+    except Exception as error:
+        raise Unreadable(f"{path} is no Avro file that can be read.", "Look at this file.") from error

@@ -1,0 +1,1 @@
+"""Storage and table formats of a data lake, read without a JVM."""
