@@ -6,17 +6,18 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, select
 
-from dq.alerts import ledger, outbox, plans
+from dq.alerts import ledger, plans
 from dq.alerts.digest import is_digest, title
 from dq.alerts.incident import CLOSED_AS, Incident, step
 from dq.alerts.lane import Lane
-from dq.alerts.tables import outbox as rows
+from dq.alerts.outbox import enqueue
+from dq.alerts.tables import outbox
 from dq.contracts.shared.outcome import Breach, Recovery
 
 _ENDS = {state: end for end, state in CLOSED_AS.items()}
 _DIGESTS = (
-    select(rows.c.digest, rows.c.channel, rows.c.target)
-    .where(rows.c.incident_id == bindparam("incident"), rows.c.digest.is_not(None))
+    select(outbox.c.digest, outbox.c.channel, outbox.c.target)
+    .where(outbox.c.incident_id == bindparam("incident"), outbox.c.digest.is_not(None))
     .distinct()
 )
 
@@ -38,7 +39,7 @@ def follow(tx: Connection, incident: Incident, now: datetime) -> None:
         for operation in done.tell:
             lane = Lane(done.incident.id, row.channel, row.target)
             later = plans.later(done.incident, operation, now)
-            outbox.enqueue(tx, lane, operation, done.incident.revision, now, plan=later)
+            enqueue(tx, lane, operation, done.incident.revision, now, plan=later)
 
 
 def _news(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,6 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected
-from dq.alerts.channels._slack_answers import seconds
 from dq.contracts.access.web_address import WEB, web_address
 
 # Of one address of a host, which may have several.
@@ -22,6 +22,7 @@ _CONNECT_SECONDS = 5.0
 TIMEOUT_SECONDS = 10.0
 """Of one call, all in all: the lease of the outbox is longer."""
 
+_MAX_RETRY_AFTER_SECONDS = 3600.0
 _MOST_BYTES = 64 * 1024
 # The limit of the whole call and that of one read have the same length: either may end first.
 _LATE = Ambiguous("no answer in time")
@@ -93,6 +94,15 @@ def refusal(response: Response) -> NotSent | Ambiguous | Rejected:
     if status == 413:
         return Rejected(said, Blockage.MESSAGE)
     return Rejected(said, Blockage.ROUTE) if 400 <= status < 500 and status != 408 else Ambiguous(said)
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """The header's seconds, at most an hour; None when it is missing or is no number of seconds."""
+    try:
+        wait = float(retry_after or "")
+    except ValueError:
+        return None
+    return min(wait, _MAX_RETRY_AFTER_SECONDS) if math.isfinite(wait) and wait >= 0 else None
 
 
 def _connection(parts: SplitResult, timeout_seconds: float) -> HTTPConnection:

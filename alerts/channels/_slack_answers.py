@@ -7,15 +7,13 @@ sent: it counts as a broken route, and somebody else is told.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 
 from dq.alerts.channel import Ambiguous, Blockage, Frozen, Gone, NotSent, Rejected
+from dq.alerts.channels._http import seconds
 
 Failure = NotSent | Ambiguous | Rejected | Gone | Frozen
-
-MAX_RETRY_AFTER_SECONDS = 3600.0
 
 
 def _refused(scope: Blockage) -> Callable[[str], Failure]:
@@ -71,12 +69,3 @@ def classify(status: int, code: str, retry_after: str | None) -> Failure:
         # Something between us and Slack answered; its words are not for our logs.
         return Ambiguous(f"HTTP {status} and no answer of Slack's")
     return ANSWERS.get(code, _refused(Blockage.ROUTE))(code)
-
-
-def seconds(retry_after: str | None) -> float | None:
-    """The header's seconds, at most an hour; None when it is missing or is no number of seconds."""
-    try:
-        wait = float(retry_after or "")
-    except ValueError:
-        return None
-    return min(wait, MAX_RETRY_AFTER_SECONDS) if math.isfinite(wait) and wait >= 0 else None

@@ -31,12 +31,12 @@ def rewound(tx: Connection, incidents: Sequence[Incident], at: datetime | None) 
     """
     if at is None:
         return list(incidents)
-    histories = ledger.histories(tx, [incident.id for incident in incidents])
-    found = (_at(incident, histories.get(incident.id, ()), at) for incident in incidents)
+    steps = ledger.histories(tx, [incident.id for incident in incidents])
+    found = (_at(incident, steps.get(incident.id, ()), at) for incident in incidents)
     return [incident for incident in found if incident is not None]
 
 
-def standing(tx: Connection, at: datetime | None) -> list[Incident]:
+def standing_at(tx: Connection, at: datetime | None) -> list[Incident]:
     """Return every incident that was not closed at an instant, oldest first; at None, that is not."""
     if at is None:
         return ledger.standing(tx)

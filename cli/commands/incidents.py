@@ -8,7 +8,7 @@ from datetime import datetime
 import typer
 
 from dq.alerts import ledger, silences
-from dq.alerts.handling.rewind import rewound, standing, steps_until
+from dq.alerts.handling.rewind import rewound, standing_at, steps_until
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import PastStep
 from dq.alerts.silences import AlertSilence
@@ -46,7 +46,7 @@ def command(
                 return
         else:
             newest = rewound(tx, ledger.newest_of_all(tx, _MOST, contract), at) if all_ else []
-            found = newest if all_ else standing(tx, at)
+            found = newest if all_ else standing_at(tx, at)
         holding = silences.active(tx, now)
     found = [one for one in found if contract is None or choosing.is_of(one, contract)]
     if format is output.PageFormat.JSON:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from dq.alerts.handling.rewind import standing as incidents_at
+from dq.alerts.handling.rewind import standing_at as incidents_at
 from dq.alerts.handling.summary import incident_as_row
 from dq.alerts.incident import Incident
 from dq.alerts.sending import outstanding
