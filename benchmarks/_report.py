@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
-def arguments(doc: str, **numbers: str) -> argparse.Namespace:
-    """`quick` (under a minute) and `json` (a file to write, or None); and `numbers`, each with its help."""
+def arguments(doc: str, **options: str | Mapping[str, Any]) -> argparse.Namespace:
+    """`quick` (under a minute), `json` (a file to write, or None), and further options by name.
+
+    An option is the help of a whole number, or the keywords of `add_argument`.
+    """
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
     parser.add_argument("--json", type=Path, help="write metrics and goals to this file")
-    for name, text in numbers.items():
-        parser.add_argument(f"--{name}", type=int, help=text)
+    for name, option in options.items():
+        keywords = {"type": int, "help": option} if isinstance(option, str) else option
+        parser.add_argument(f"--{name.replace('_', '-')}", **keywords)
     return parser.parse_args()
 
 

@@ -7,7 +7,6 @@ Wanted: the same tables, the same memory, each table logged as done once, and a 
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import signal
@@ -23,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from _report import arguments, finish
 from fakes import glue, iceberg
 from fakes.registrar import COUNT, LAKE_VARIABLE, Nursery, nursery, register
 
@@ -57,7 +57,8 @@ def end_of(store: Store, catalog: Catalog) -> tuple[Any, ...]:
     return tables, recall(store, catalog.id), log
 
 
-def measure(target: Target, folder: Path, *, quick: bool) -> bool:
+def measure(target: Target, folder: Path, *, quick: bool) -> dict[str, float]:
+    """Kills at each moment, or with `quick` at a few of them, and compares the ends."""
     template = folder / "template.db"
     open_store(f"sqlite:///{template}").close()
 
@@ -87,13 +88,10 @@ def measure(target: Target, folder: Path, *, quick: bool) -> bool:
             if ended != signal.SIGKILL or not same or again:
                 wrong.append((moment, ended, same, again))
     seconds = time.perf_counter() - start
-    print(
-        f"{target.name}: {COUNT} tables, {len(moments)} moments, {len(chosen)} killed at, "
-        f"{len(chosen) - len(wrong)} ended as undisturbed, {seconds:.0f} s"
-    )
     for one in wrong[:10]:
         print(f"  wrong: {one}")
-    return not wrong
+    figures = {"moments": len(moments), "kills": len(chosen), "other ends": len(wrong), "seconds": seconds}
+    return {f"{target.name}: {name}": float(number) for name, number in figures.items()}
 
 
 def over_the_wire(name: str, proxy: Any) -> Target:
@@ -194,26 +192,28 @@ def by_statement(folder: Path) -> Iterator[Target]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--catalog", action="append", choices=_CATALOGS)
-    parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
-    given = parser.parse_args()
-    good = True
-    for name in given.catalog or _CATALOGS[:2]:
+    args = arguments(
+        __doc__ or "",
+        catalog={"action": "append", "choices": _CATALOGS, "help": "may be repeated; local and glue if none"},
+    )
+    metrics: dict[str, float] = {}
+    for name in args.catalog or _CATALOGS[:2]:
         with tempfile.TemporaryDirectory() as text:
             folder = Path(text)
             os.environ.pop(LAKE_VARIABLE, None)
             if name in ("hive", "iceberg"):
                 os.environ[LAKE_VARIABLE] = f"{folder}/lake"
             if name == "local":
-                good &= measure(by_commit(), folder, quick=given.quick)
+                metrics |= measure(by_commit(), folder, quick=args.quick)
             elif name == "hive":
                 with by_statement(folder) as target:
-                    good &= measure(target, folder, quick=given.quick)
+                    metrics |= measure(target, folder, quick=args.quick)
             else:
                 with glue.serving() if name == "glue" else iceberg.serving(folder) as proxy:
-                    good &= measure(over_the_wire(name, proxy), folder, quick=given.quick)
-    return 0 if good else 1
+                    metrics |= measure(over_the_wire(name, proxy), folder, quick=args.quick)
+    goals = {name: ("<", 1.0) for name in metrics if name.endswith("other ends")}
+    goals |= {name: (">", 0.0) for name in metrics if name.endswith("kills")}
+    return finish(metrics, goals, args)
 
 
 if __name__ == "__main__":

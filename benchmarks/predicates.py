@@ -6,7 +6,6 @@ they can read. What disagrees is printed with its predicate and row; --seed asks
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -14,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from _report import finish
+from _report import arguments, finish
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -37,11 +36,7 @@ _SETTINGS = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
-    parser.add_argument("--json", type=Path, help="write metrics and goals to this file")
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    args = arguments(__doc__ or "", seed={"type": int, "default": 1, "help": "of the random draws"})
     rounds, trees, rows, proofs = (1, 150, 60, 2_000) if args.quick else (4, 600, 100, 20_000)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     began, asked, wrong = time.monotonic(), Counter[str](), Counter[str]()

@@ -9,7 +9,6 @@ development group has is tried.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -17,19 +16,18 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from _report import finish
+from _report import arguments, finish
 from fakes.judged import judge
 from fakes.shipped import at_hand, of_packages
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
-    parser.add_argument("--json", type=Path, help="write metrics and goals to this file")
-    parser.add_argument("--packages", type=Path, help="where the packages are installed")
-    parser.add_argument("--keep", type=Path, help="write the proposed contracts into this folder")
-    parser.add_argument("--only", action="append", help="only this data set; may be repeated")
-    args = parser.parse_args()
+    args = arguments(
+        __doc__ or "",
+        packages={"type": Path, "help": "where the packages are installed"},
+        keep={"type": Path, "help": "write the proposed contracts into this folder"},
+        only={"action": "append", "help": "only this data set; may be repeated"},
+    )
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)
         sets = at_hand(here)[:1] if args.quick or not args.packages else of_packages(args.packages, here)

@@ -1,13 +1,14 @@
 """Registering N contracts, again when nothing changed, and a plan of the twenty that Git says have changed.
 
-Seconds, calls and writes; `--catalog local|glue`.
+Seconds, calls and writes; `--catalog local|glue`. Beside it, a plain client makes the same tables and nothing
+else: for local, SQLAlchemy with a row and a transaction for each, and for Glue, boto3.
 
 Glue is moto's server in a process of its own, at moto's pace and without the pauses that are for AWS.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
 import resource
 import socket
@@ -19,15 +20,18 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
+from _report import arguments, finish
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import text as sql
 
 from dq.cli.loading.contracts import load
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.reach import reach
+from dq.registry.action import ActionKind, CatalogPlan
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
@@ -103,8 +107,9 @@ def opened(name: str, store: Store, calls: Counter[str]) -> Catalog:
     return Glue(connection)
 
 
-def measure(name: str, count: int, folder: str) -> None:
-    store = open_store(f"sqlite:///{Path(folder) / 'state.db'}")
+def measure(name: str, count: int, folder: Path) -> dict[str, float]:
+    """Figures of a first run, one without changes, and a plan of a few changes."""
+    store = open_store(f"sqlite:///{folder / 'state.db'}")
     calls: Counter[str] = Counter()
     written: Counter[str] = Counter()
 
@@ -116,28 +121,86 @@ def measure(name: str, count: int, folder: str) -> None:
     event.listen(store.engine, "before_cursor_execute", note)
     catalog = opened(name, store, calls)
     specs = wanted(count)
-    given = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    before = _peak_megabytes()
+    metrics = {"tables": float(count)}
     for title in ("first", "again"):
         calls.clear()
         written.clear()
-        start = time.perf_counter()
+        start, start_cpu = time.perf_counter(), time.process_time()
         plan = propose(catalog, specs, store, whole=WholeRegistry(""))
         apply(catalog, plan, store)
-        seconds = time.perf_counter() - start
-        kinds = dict(Counter(str(action.kind) for action in plan.actions))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(
-            f"{name} {title}: {kinds}, {seconds:.1f} s, calls {dict(calls)}, "
-            f"writes to the store {sum(written.values())}, {peak} MiB at most, {given} MiB of them given"
-        )
-    _changed(catalog, store, specs, Path(folder) / "registry", calls, title=name)
+        metrics |= {
+            f"{title}, s": time.perf_counter() - start,
+            f"{title}, CPU s": time.process_time() - start_cpu,
+            f"{title}: changes": _changes(plan),
+            f"{title}: calls": float(calls.total()),
+            f"{title}: writes to the store": float(written.total()),
+        }
+        print(f"{name} {title}: {dict(Counter(str(action.kind) for action in plan.actions))}, {dict(calls)}")
+    metrics["peak MB beyond the tables' own"] = _peak_megabytes() - before
+    metrics |= _changed(catalog, store, specs, folder / "registry", calls)
     store.close()
+    plain = (
+        _plain_glue(specs)
+        if name == "glue"
+        else _plain_rows(create_engine(f"sqlite:///{folder}/plain.db"), specs)
+    )
+    metrics["plain client, CPU s"] = plain
+    for title in ("first", "again"):
+        metrics[f"{title} / plain client"] = metrics[f"{title}, CPU s"] / plain
+    return metrics
+
+
+def _changes(plan: CatalogPlan) -> float:
+    return float(sum(action.kind is not ActionKind.NOOP for action in plan.actions))
+
+
+def _peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _plain_rows(engine: Engine, specs: list[TableSpec]) -> float:
+    """Processor seconds in which SQLAlchemy writes each table as a row, in a transaction of its own."""
+    with engine.begin() as connection:
+        connection.execute(sql("CREATE TABLE tables (name TEXT PRIMARY KEY, columns TEXT)"))
+    start = time.process_time()
+    for spec in specs:
+        columns = json.dumps([(column.name, column.type, column.comment) for column in spec.columns])
+        with engine.begin() as connection:
+            connection.execute(
+                sql("INSERT INTO tables VALUES (:name, :columns)"), {"name": spec.name, "columns": columns}
+            )
+    seconds = time.process_time() - start
+    engine.dispose()
+    return seconds
+
+
+def _plain_glue(specs: list[TableSpec]) -> float:
+    """Processor seconds in which boto3 makes each table, in a database of its own."""
+    import boto3
+
+    client = boto3.client("glue")
+    client.create_database(DatabaseInput={"Name": "plain"})
+    start = time.process_time()
+    for spec in specs:
+        columns = [
+            {"Name": column.name, "Type": column.type, "Comment": column.comment} for column in spec.columns
+        ]
+        client.create_table(
+            DatabaseName="plain",
+            TableInput={
+                "Name": spec.name,
+                "StorageDescriptor": {"Columns": columns, "Location": spec.location},
+                "PartitionKeys": [{"Name": key.name, "Type": key.type} for key in spec.partitions],
+            },
+        )
+    return time.process_time() - start
 
 
 def _changed(
-    catalog: Catalog, store: Store, specs: list[TableSpec], folder: Path, calls: Counter[str], title: str
-) -> None:
-    """Plans the contracts of which Git says that they have changed, as `dq register FILES` does."""
+    catalog: Catalog, store: Store, specs: list[TableSpec], folder: Path, calls: Counter[str]
+) -> dict[str, float]:
+    """A plan for the contracts of which Git says that they have changed, as `dq register FILES` makes it."""
     folder.mkdir()
     for at in range(len(specs)):
         (folder / f"c{at}.odcs.yaml").write_text(_contract(at, "1.0.0"))
@@ -157,11 +220,11 @@ def _changed(
         for spec in of_contract(contract, lambda one, of=contract: resolve(of, one, None, reached))
     ]
     plan = propose(catalog, made, store)
-    seconds = time.perf_counter() - start
-    kinds = dict(Counter(str(action.kind) for action in plan.actions))
-    print(
-        f"{title} changed: {len(names)} of {len(specs)} files, {kinds}, {seconds:.1f} s, calls {dict(calls)}"
-    )
+    return {
+        "plan of twenty changed, s": time.perf_counter() - start,
+        "plan of twenty changed: changes too many or too few": abs(_changes(plan) - _CHANGED),
+        "plan of twenty changed: calls": float(calls.total()),
+    }
 
 
 _CHANGED = 20
@@ -200,20 +263,24 @@ def _git(folder: Path, *words: str) -> str:
     ).stdout
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--catalog", default="local", choices=("local", "glue"))
-    parser.add_argument("--contracts", type=int)
-    parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
-    given = parser.parse_args()
-    count = given.contracts or (300 if given.quick else 2_000)
-    with tempfile.TemporaryDirectory() as folder:
-        if given.catalog == "glue":
-            with moto():
-                measure("glue", count, folder)
-        else:
-            measure("local", count, folder)
+def main() -> int:
+    args = arguments(
+        __doc__ or "",
+        catalog={"default": "local", "choices": ("local", "glue"), "help": "local, or Glue on moto's server"},
+        contracts="how many, by default 2,000",
+    )
+    count = args.contracts or (300 if args.quick else 2_000)
+    with tempfile.TemporaryDirectory() as folder, moto() if args.catalog == "glue" else nullcontext():
+        metrics = measure(args.catalog, count, Path(folder))
+    goals = {
+        "first / plain client": ("<", 4.5),
+        "again / plain client": ("<", 1.2),
+        "again: changes": ("<", 1.0),
+        "again: writes to the store": ("<", 1.0),
+        "plan of twenty changed: changes too many or too few": ("<", 1.0),
+    }
+    return finish(metrics, goals, args)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

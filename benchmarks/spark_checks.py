@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from _report import finish
+from _report import arguments, finish
 from spark import verdict
 from spark.parts import PARTS, Effort, Part, lines, names, run
 
@@ -57,28 +57,27 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a small table and no peers; under a minute")
-    parser.add_argument("--json", type=Path, help="write metrics, goals and tables to this file")
-    parser.add_argument("--only", help="measure only these parts: " + ", ".join(part.name for part in PARTS))
-    parser.add_argument("--resume", action="store_true", help="keep what is measured already")
-    parser.add_argument("--scale", help="scale factors, such as 1,3")
-    parser.add_argument("--runs", type=int, help="counted runs")
-    parser.add_argument("--no-growth", action="store_true", help="leave the largest table out")
     work = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench"
-    parser.add_argument("--work", type=Path, default=work, help=f"where all is kept, by default {work}")
-    parser.add_argument(
-        "--table",
-        type=Path,
-        metavar="PAGE",
-        help="only put the tables of --json FILE into this Markdown page",
+    known = [part.name for part in PARTS]
+    args = arguments(
+        __doc__ or "",
+        only={"help": "measure only these parts: " + ", ".join(known)},
+        resume={"action": "store_true", "help": "keep what is measured already"},
+        scale={"help": "scale factors, e.g. 1,3"},
+        runs="counted runs",
+        no_growth={"action": "store_true", "help": "leave the largest table out"},
+        work={"type": Path, "default": work, "help": f"where all is kept, by default {work}"},
+        table={
+            "type": Path,
+            "metavar": "PAGE",
+            "help": "only put the tables of --json FILE into this Markdown page",
+        },
     )
-    args = parser.parse_args()
-    unknown = set((args.only or "").split(",")) - {"", *(part.name for part in PARTS)}
+    unknown = set((args.only or "").split(",")) - {"", *known}
     if unknown:
-        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+        sys.exit(f"there is no part {', '.join(sorted(unknown))}")
     if args.table and not args.json:
-        parser.error("--table needs the --json FILE of an earlier run")
+        sys.exit("--table needs the --json FILE of an earlier run")
     return args
 
 
