@@ -8,7 +8,6 @@ Messages on their way are left out: they are of no instant but now. The goal is 
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -16,41 +15,17 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from _report import arguments, finish
 
-from dq.cli.main import run
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from fakes.command import Place, contract, without_settings
 
 BEGIN = datetime(2026, 3, 20, 12, tzinfo=UTC)
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: {name}
-version: 1.0.0
-status: active
-servers:
-  - {{server: lake, type: local, path: lake/{name}, format: parquet}}
-schema:
-  - name: {name}
-    properties:
-      - {{name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}}
-      - {{name: id, logicalType: integer, physicalType: bigint}}
-slaProperties:
-  - id: daily
-    property: frequency
-    value: 1
-    unit: d
-    element: {name}
-    schedule: "0 {hour} * * *"
-    customProperties:
-      - property: delivery
-        vendor: dq
-        value: {{grace: 30m, partition: {{day: "{{due - 1d:%F}}"}}, objective: {objective}%, window: 10d}}
-"""
 PRODUCTS = {"orders": (6, 90), "refunds": (6, 80), "visits": (7, 95), "stock": (9, 70), "prices": (11, 90)}
 
 _SENT = re.compile(r'<section aria-labelledby="messages">.*?</section>', re.DOTALL)
@@ -60,20 +35,17 @@ class Scene:
     """A working folder with a registry, its lake and its store."""
 
     def __init__(self, folder: Path, draw: random.Random) -> None:
-        self.folder, self.draw = folder, draw
+        place = Place(folder)
+        self.folder, self.draw, self.dq = folder, draw, place.dq
         self.happened: Counter[str] = Counter()
-        (folder / "registry").mkdir()
-        (folder / "registry" / "dq-policy.yaml").write_text("{}")
+        place.put("registry/dq-policy.yaml", "{}")
         for name, (hour, objective) in PRODUCTS.items():
-            text = CONTRACT.format(name=name, hour=hour, objective=objective)
-            (folder / "registry" / f"{name}.odcs.yaml").write_text(text)
+            parts = {
+                "0 6 * * *": f"0 {hour} * * *",
+                "objective: 90%": f"objective: {objective}%, window: 10d",
+            }
+            place.put(f"registry/{name}.odcs.yaml", contract(name, **parts))
             (folder / "lake" / name).mkdir(parents=True)
-
-    def dq(self, *words: str) -> tuple[int, str]:
-        """Exit code and output of a command line, in this process."""
-        out = StringIO()
-        with chdir(self.folder), redirect_stdout(out), redirect_stderr(StringIO()):
-            return run([*words]), out.getvalue()
 
     def change(self, now: datetime) -> None:
         """Deliveries of the last days that come, come again or are taken away, and what people do."""
@@ -90,16 +62,14 @@ class Scene:
                     shutil.rmtree(marker.parent)
                     self.happened["taken away"] += 1
         at = ("--as-of", stamp(now))
-        still = [
-            one["id"] for one in json.loads(self.dq("incidents", *at, "--format", "json")[1])["incidents"]
-        ]
-        if still and self.draw.random() < 0.15:
-            code, _ = self.dq("ack", self.draw.choice(still), "--by", "ana", *at)
-            self.happened["acknowledged"] += not code
+        incidents = [entry["id"] for entry in self._document("incidents", *at)["incidents"]]
+        if incidents and self.draw.random() < 0.15:
+            ran = self.dq("ack", self.draw.choice(incidents), "--by", "ana", *at)
+            self.happened["acknowledged"] += not ran.code
         if self.draw.random() < 0.08:
             name = self.draw.choice(list(PRODUCTS))
-            code, _ = self.dq("silence", name, "--for", "5h", "--reason", "move", "--by", "ben", *at)
-            self.happened["silenced"] += not code
+            ran = self.dq("silence", name, "--for", "5h", "--reason", "move", "--by", "ben", *at)
+            self.happened["silenced"] += not ran.code
 
     def _deliver(self, marker: Path, now: datetime, what: str) -> None:
         marker.parent.mkdir(exist_ok=True)
@@ -108,19 +78,19 @@ class Scene:
         os.utime(marker, (came, came))
         self.happened[what] += 1
 
+    def _document(self, *words: str) -> Any:
+        return self.dq(*words, "--format", "json").json
+
     def printed(self, at: str, *, portal: bool) -> dict[str, object]:
         """What the commands print as of an instant."""
-        _, text = self.dq("status", "registry", "--as-of", at, "--format", "json")
-        status = json.loads(text)
+        status = self._document("status", "registry", "--as-of", at)
         status.pop("outstanding")
         shown: dict[str, object] = {
             "status": status,
-            "status as text": self.dq("status", "registry", "--as-of", at)[1].split("Alerts that")[0],
-            "audit": json.loads(self.dq("audit", "registry", "--as-of", at, "--format", "json")[1]),
-            "incidents": json.loads(self.dq("incidents", "--as-of", at, "--format", "json")[1]),
-            "incidents --all": json.loads(
-                self.dq("incidents", "--all", "--as-of", at, "--format", "json")[1]
-            ),
+            "status as text": self.dq("status", "registry", "--as-of", at).out.split("Alerts that")[0],
+            "audit": self._document("audit", "registry", "--as-of", at),
+            "incidents": self._document("incidents", "--as-of", at),
+            "incidents --all": self._document("incidents", "--all", "--as-of", at),
         }
         if portal:
             with tempfile.TemporaryDirectory() as name:
@@ -157,9 +127,8 @@ def main() -> int:
     args = arguments(__doc__ or "", seed="of the random draws")
     instants, portals = (40, 4) if args.quick else (200, 20)
     draw = random.Random(args.seed or 1)
-    for name in os.environ:
-        if name.startswith(("DQ_", "SLACK_")):
-            del os.environ[name]
+    for name in os.environ.keys() - without_settings().keys():
+        del os.environ[name]
     wrong: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as given:
         scene = Scene(Path(given), draw)

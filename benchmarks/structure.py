@@ -29,6 +29,11 @@ from pathlib import Path
 
 from _report import arguments, finish
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from fakes import command
+from fakes.command import Place
+
 ROOT = Path(__file__).parent.parent
 # Figures of version 0.1.0 before its modules were regrouped, which the goals are ratios of.
 HOPS_BEFORE = {"validate": 16_782, "validate_base": 7_494, "check": 739, "tick": 945, "register": 1_273}
@@ -68,34 +73,6 @@ sys.setprofile(profile)
 code = run(arguments[-1])
 sys.setprofile(None)
 sys.stderr.write("\\n" + json.dumps({"code": code, "modules": len(modules), "hops": hops}))
-"""
-
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: {name}
-version: 1.0.0
-status: active
-servers:
-  - {{server: lake, type: local, path: lake/{name}, format: parquet}}
-schema:
-  - name: {name}
-    properties:
-      - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
-"""
-DELIVERY = """\
-      - {{name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}}
-slaProperties:
-  - id: daily
-    property: frequency
-    value: 1
-    unit: d
-    element: {name}
-    schedule: "0 6 * * *"
-    customProperties:
-      - property: delivery
-        vendor: dq
-        value: {{grace: 30m, partition: {{day: "{{due - 1d:%F}}"}}, objective: 90%}}
 """
 
 
@@ -212,16 +189,16 @@ def write_registry(folder: Path) -> None:
     import pyarrow.parquet as pq
 
     shutil.copytree(ROOT / "examples" / "registry", folder / "registry")
-    (folder / "two").mkdir()
+    place = Place(folder)
+    key = {"bigint}": "bigint, required: true, unique: true}"}
+    delivered = command.HEAD + command.SCHEMA + command.ID + command.DAY + command.PROMISE
     for name in ("orders", "items"):
-        text = (CONTRACT + DELIVERY).format(name=name)
-        (folder / "two" / f"{name}.odcs.yaml").write_text(text, "utf-8")
-        table = folder / "lake" / name / "day=2026-05-10"
-        table.mkdir(parents=True)
-        pq.write_table(pa.table({"id": list(range(50))}), table / "part-0.parquet")
-    (folder / "flat.odcs.yaml").write_text(CONTRACT.format(name="flat"), "utf-8")
-    (folder / "lake" / "flat").mkdir()
-    pq.write_table(pa.table({"id": list(range(50))}), folder / "lake" / "flat" / "part-0.parquet")
+        place.put(f"two/{name}.odcs.yaml", command.written(delivered, name, **key))
+    flat = command.HEAD + command.SCHEMA + command.ID
+    place.put("flat.odcs.yaml", command.written(flat, "flat", **key))
+    for table in ("orders/day=2026-05-10", "items/day=2026-05-10", "flat"):
+        file = place.put(f"lake/{table}/part-0.parquet", "")
+        pq.write_table(pa.table({"id": list(range(50))}), file)
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
     for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "a")):
         subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
@@ -247,7 +224,7 @@ def journey(python: str, name: str) -> dict[str, int]:
         ran = subprocess.run(
             [python, "-c", JOURNEY, json.dumps(JOURNEYS[name])],
             cwd=folder,
-            env=environment(),
+            env=command.without_settings(),
             capture_output=True,
             text=True,
             check=True,
@@ -256,11 +233,6 @@ def journey(python: str, name: str) -> dict[str, int]:
     if measured["code"] not in (0, 1):
         raise SystemExit(f"{name} ended with {measured['code']}:\n{ran.stdout}{ran.stderr}")
     return {key: measured[key] for key in ("modules", "hops")}
-
-
-def environment() -> dict[str, str]:
-    ours = ("DQ_", "SLACK_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 def cpu_ratio(ours: str, theirs: str, name: str, runs: int) -> float:
@@ -276,11 +248,15 @@ def cpu_ratio(ours: str, theirs: str, name: str, runs: int) -> float:
     return statistics.median(ratios[1:])
 
 
-def cpu_seconds(python: str, folder: Path, command: list[str]) -> float:
+def cpu_seconds(python: str, folder: Path, line: list[str]) -> float:
     program = "import sys; from dq.cli.main import run; run(sys.argv[1:])"
     before = os.times()
     subprocess.run(
-        [python, "-c", program, *command], cwd=folder, env=environment(), capture_output=True, check=False
+        [python, "-c", program, *line],
+        cwd=folder,
+        env=command.without_settings(),
+        capture_output=True,
+        check=False,
     )
     after = os.times()
     return (after.children_user + after.children_system) - (before.children_user + before.children_system)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 from dq.cli.main import run
 
-CONTRACT = """\
+HEAD = """\
 apiVersion: v3.2.0
 kind: DataContract
 id: {name}
@@ -20,13 +21,23 @@ version: {version}
 status: {status}
 servers:
   - {{server: lake, type: local, path: lake/{name}, format: parquet}}
+"""
+SUPPORT = """\
 support:
   - {{channel: "#{name}", tool: slack, scope: notifications}}
+"""
+SCHEMA = """\
 schema:
   - name: {name}
     properties:
+"""
+DAY = """\
       - {{name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}}
+"""
+ID = """\
       - {{name: id, logicalType: integer, physicalType: bigint}}
+"""
+PROMISE = """\
 slaProperties:
   - id: daily
     property: frequency
@@ -39,12 +50,18 @@ slaProperties:
         vendor: dq
         value: {{grace: 30m, partition: {{day: "{{due - 1d:%F}}"}}, objective: 90%}}
 """
+CONTRACT = HEAD + SUPPORT + SCHEMA + DAY + ID + PROMISE
 BEGIN, MISSED = "2026-05-10T12:00:00Z", "2026-05-11T07:12:00Z"
 
 
 def contract(name: str, version: str = "1.0.0", status: str = "active", **parts: str) -> str:
     """A contract whose table and object have its name; `parts` replace texts, each by its key's text."""
-    return replaced(CONTRACT.format(name=name, version=version, status=status), parts)
+    return written(CONTRACT, name, version, status, **parts)
+
+
+def written(template: str, name: str, version: str = "1.0.0", status: str = "active", **parts: str) -> str:
+    """A contract of some of the parts above."""
+    return replaced(template.format(name=name, version=version, status=status), parts)
 
 
 def replaced(text: str, parts: Mapping[str, str]) -> str:
@@ -55,6 +72,11 @@ def replaced(text: str, parts: Mapping[str, str]) -> str:
     return text
 
 
+def without_settings() -> dict[str, str]:
+    """This machine's environment without the settings of dq and Slack."""
+    return {name: text for name, text in os.environ.items() if not name.startswith(("DQ_", "SLACK_"))}
+
+
 @dataclass(frozen=True)
 class Ran:
     """An exit code, and what stood on stdout and stderr."""
@@ -62,6 +84,10 @@ class Ran:
     code: int
     out: str
     err: str
+
+    @property
+    def all(self) -> str:
+        return self.out + self.err
 
     @property
     def json(self) -> Any:

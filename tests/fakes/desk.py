@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from fakes.command import Ran
 
 from dq.cli.main import run
-
-
-@dataclass(frozen=True)
-class Ran:
-    """An exit code, and what stood on stdout and stderr."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def all(self) -> str:
-        return self.out + self.err
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 @dataclass(frozen=True)
