@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from dq.contracts.types import DataType
+from dq.contracts.types import DataType, NotAType, parse
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,3 +93,40 @@ def arrow_type(kind: DataType) -> pa.DataType:
     if kind.name == "timestamp_ntz":
         return pa.timestamp("us")
     return pa.type_for_alias(_ARROW.get(kind.name, "string"))
+
+
+# Source: Iceberg's table specification, "Schemas and Data Types"; TypeToSparkType of Iceberg 1.10 for Spark.
+
+# Iceberg's name of a type -> what Spark reads, and what has to be said of it.
+ICEBERG_TYPES: dict[str, tuple[DataType, str]] = {
+    "boolean": (DataType("boolean"), ""),
+    "int": (DataType("int"), ""),
+    "long": (DataType("bigint"), ""),
+    "float": (DataType("float"), ""),
+    "double": (DataType("double"), ""),
+    "date": (DataType("date"), ""),
+    "timestamp": (DataType("timestamp_ntz"), ""),
+    "timestamptz": (DataType("timestamp"), ""),
+    "timestamp_ns": (DataType("timestamp_ntz"), "stored in nanoseconds, which Spark does not read"),
+    "timestamptz_ns": (DataType("timestamp"), "stored in nanoseconds, which Spark does not read"),
+    "string": (DataType("string"), ""),
+    "uuid": (DataType("string"), "stored as uuid"),
+    "binary": (DataType("binary"), ""),
+    "variant": (DataType("variant"), ""),
+}
+ICEBERG_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+_FIXED = re.compile(r"fixed\[\d+\]", re.ASCII)
+
+
+def from_iceberg(written: str) -> tuple[DataType, str] | None:
+    """Spark's type of a primitive one, and what has to be said of it; None where Spark has none."""
+    if written in ICEBERG_TYPES:
+        return ICEBERG_TYPES[written]
+    if _FIXED.fullmatch(written):
+        return DataType("binary"), f"stored as {written}"
+    if written.startswith("decimal"):
+        try:
+            return parse(written), ""
+        except NotAType:
+            pass
+    return None

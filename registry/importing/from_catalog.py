@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from dq.contracts.types import DataType, NotAType, parse
+from dq.lake.types import from_iceberg
 from dq.registry.importing.found import FoundColumn, FoundTable, Said
 from dq.registry.importing.guess import foreign
-from dq.registry.importing.iceberg_types import spark_type
 from dq.registry.table import ReaderTerms, TableColumn, TableSpec
 
 
@@ -61,5 +61,5 @@ def _type(written: str, form: str) -> tuple[DataType, str, Said]:
 
 
 def _spark_name(written: str) -> str:
-    known = spark_type(written)
+    known = from_iceberg(written)
     return written if known is None else str(known[0])

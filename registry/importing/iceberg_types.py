@@ -1,39 +1,15 @@
-"""TABLE: Iceberg's types as those that a contract names, and what has to be said of them.
-
-Source: Iceberg's table specification, "Schemas and Data Types"; TypeToSparkType of Iceberg 1.10 for Spark.
-"""
+"""Iceberg's columns as an import has them, and what has to be said of them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dq.contracts.types import DataType, NotAType, parse
+from dq.contracts.types import DataType
+from dq.lake.types import ICEBERG_NANOSECONDS, from_iceberg
 from dq.registry.importing.documents import Mapped, listed, mapped, shown, text
 from dq.registry.importing.found import FoundColumn, Said, Unfolding
-from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, foreign
-
-_NTZ = DataType("timestamp_ntz")
-# Iceberg's name of a type -> what Spark reads, and what has to be said of it.
-PLAIN: dict[str, tuple[DataType, str]] = {
-    "boolean": (BOOLEAN, ""),
-    "int": (DataType("int"), ""),
-    "long": (BIGINT, ""),
-    "float": (DataType("float"), ""),
-    "double": (DOUBLE, ""),
-    "date": (DATE, ""),
-    "timestamp": (_NTZ, ""),
-    "timestamptz": (TIMESTAMP, ""),
-    "timestamp_ns": (_NTZ, "stored in nanoseconds, which Spark does not read"),
-    "timestamptz_ns": (TIMESTAMP, "stored in nanoseconds, which Spark does not read"),
-    "string": (STRING, ""),
-    "uuid": (STRING, "stored as uuid"),
-    "binary": (DataType("binary"), ""),
-    "variant": (DataType("variant"), ""),
-}
-NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
-_FIXED = re.compile(r"fixed\[\d+\]", re.ASCII)
+from dq.registry.importing.guess import STRING, foreign
 
 
 def field_id(value: object) -> int | None:
@@ -104,25 +80,11 @@ class IcebergTypes:
         return STRING, "declared as nothing"
 
     def _plain(self, written: str, name: str, path: str, said: dict[str, Said]) -> tuple[DataType, str]:
-        known = spark_type(written)
+        known = from_iceberg(written)
         # A column of the type unknown is NULL in every row, and Spark reads it so.
-        if (known is None and written != "unknown") or written in NANOSECONDS:
+        if (known is None and written != "unknown") or written in ICEBERG_NANOSECONDS:
             self.lost.append(f"{name}: Spark opens no table with a column of the type {shown(written)}")
         if known is not None:
             return known
         kind, note, said[path] = foreign(shown(written))
         return kind, note
-
-
-def spark_type(written: str) -> tuple[DataType, str] | None:
-    """Spark's type of a primitive one, and what has to be said of it; None where Spark has none."""
-    if written in PLAIN:
-        return PLAIN[written]
-    if _FIXED.fullmatch(written):
-        return DataType("binary"), f"stored as {written}"
-    if written.startswith("decimal"):
-        try:
-            return parse(written), ""
-        except NotAType:
-            pass
-    return None

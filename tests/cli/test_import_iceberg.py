@@ -15,10 +15,10 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.yaml.load import read
+from dq.lake.types import ICEBERG_TYPES
 from dq.registry.iceberg.types import ddl
 from dq.registry.importing.contract_text import Imported, contract_text
 from dq.registry.importing.from_catalog import of_spec
-from dq.registry.importing.iceberg_types import PLAIN
 from dq.registry.table import TableColumn, TableSpec
 
 LINE = ice.StructType(
@@ -106,7 +106,8 @@ def test_types_are_called_as_in_a_catalog_of_iceberg():
              ice.BinaryType()]  # fmt: skip
     plain = {str(kind): kind for kind in kinds}
 
-    assert {name: str(PLAIN[name][0]) for name in plain} == {name: ddl(kind) for name, kind in plain.items()}
+    types = {name: str(ICEBERG_TYPES[name][0]) for name in plain}
+    assert types == {name: ddl(kind) for name, kind in plain.items()}
 
 
 OLD, NOW = metadata(1, "old"), metadata(2, "now")
