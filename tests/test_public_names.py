@@ -22,7 +22,7 @@ from dq.alerts import channel
 from dq.dataquality.clauses import kind, plugins
 from dq.registry import catalog
 from dq.registry.exporting import exported
-from dq.registry.importing import found
+from dq.registry.importing import model
 from dq.validators import rule
 from dq.validators.lint import report
 
@@ -37,7 +37,7 @@ PLUGGED = {
     ),
     "dataquality/checks": (kind.CheckKind, kind.Example),
     "registry/catalogs": (catalog.CatalogKind, catalog.CatalogSettings, catalog.Catalog),
-    "registry/importing/kinds": (found.ImportKind,),
+    "registry/importing/kinds": (model.ImportKind,),
     "registry/exporting/kinds": (exported.ExportKind,),
     "validators/reports": (report.ReportFormat,),
     "validators/rules": (rule.Rule, rule.Fault),

@@ -23,11 +23,10 @@ from dq.lake.paths import partition_folder
 from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
 from dq.registry.importing import kinds
-from dq.registry.importing.compare import differences
+from dq.registry.importing.comparison import differences
 from dq.registry.importing.contract_text import Imported, contract_text, identifier
-from dq.registry.importing.found import FoundTable
-from dq.registry.importing.from_catalog import of_spec
-from dq.registry.importing.lake_files import is_place
+from dq.registry.importing.model import FoundTable
+from dq.registry.importing.sources import is_place, of_spec
 from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
 
 

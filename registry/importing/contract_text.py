@@ -11,7 +11,7 @@ from dq.contracts.columns import logical_type
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import block, commented, quoted
 from dq.registry.importing.documents import listed
-from dq.registry.importing.found import FoundColumn, FoundTable, Said
+from dq.registry.importing.model import FoundColumn, FoundTable, Said
 
 # What of an object is written before what else the source says of it.
 _FIRST = ("physicalName", "physicalType", "businessName", "description")

@@ -1,4 +1,4 @@
-"""Files of JSON and YAML as plain values, at bounded cost."""
+"""Files of JSON and YAML as plain values, at bounded cost; limits of values in JSON Schema and ODCS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source as yaml_source
-from dq.registry.importing.lake_files import content, reading
+from dq.registry.importing.sources import content, reading
+
+# Files of JSON and YAML as plain values, at bounded cost.
 
 MOST_BYTES = 256 << 20
 """So much of a document is read; YAML has the smaller limit of contracts."""
@@ -84,3 +86,37 @@ def told(said: list[str]) -> tuple[str, ...]:
     unique = list(dict.fromkeys(said))
     more = len(unique) - _MOST_TOLD
     return (*islice(unique, _MOST_TOLD), *((f"… and {more:,} more",) if more > 0 else ()))
+
+
+# TABLE: what limits values, where JSON Schema and ODCS call it the same.
+
+_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+# What a value is to JSON Schema -> the keys of `logicalTypeOptions` that it has too.
+LIMITS = {
+    "string": ("minLength", "maxLength"),
+    "integer": _NUMBERS,
+    "number": _NUMBERS,
+    "array": ("minItems", "maxItems", "uniqueItems"),
+}
+FORMATS = ("email", "hostname", "ipv4", "ipv6", "uri", "uuid")
+"""Formats of texts that are nothing but texts in a table."""
+
+_VALUES: dict[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+}  # fmt: skip
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
+
+
+def is_limit(key: str, value: object) -> bool:
+    """Whether a value can stand at the key. In ODCS 3.0 and old drafts `exclusiveMinimum` is a flag."""
+    if key == "uniqueItems":
+        return isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return not (key in _COUNTS and (value < 0 or int(value) != value)) and (key != "multipleOf" or value > 0)
+
+
+def are_values(kind: str, values: object) -> bool:
+    """Whether they are a list of values, of which each is of this kind of JSON Schema."""
+    wanted = _VALUES.get(kind, ())
+    return isinstance(values, list) and bool(values) and all(type(one) in wanted for one in values)

@@ -18,7 +18,7 @@ from dq.contracts.yaml.load import read
 from dq.lake.types import ICEBERG_TYPES
 from dq.registry.iceberg.types import ddl
 from dq.registry.importing.contract_text import Imported, contract_text
-from dq.registry.importing.from_catalog import of_spec
+from dq.registry.importing.sources import of_spec
 from dq.registry.table import TableColumn, TableSpec
 
 LINE = ice.StructType(

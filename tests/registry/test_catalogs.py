@@ -26,7 +26,7 @@ from dq.registry.catalog import Catalog, CatalogSettings, Partition, StalePlan
 from dq.registry.catalogs import catalogs, open_catalog
 from dq.registry.importing import kinds
 from dq.registry.importing.contract_text import Imported, contract_text
-from dq.registry.importing.from_catalog import of_spec
+from dq.registry.importing.sources import of_spec
 from dq.registry.orphans import WholeRegistry
 from dq.registry.plan import plan
 from dq.registry.render import render

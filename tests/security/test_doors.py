@@ -238,11 +238,11 @@ ALLOWED = {
     ("cli/commands/init.py", "file"): (".mkdir", "the folder of a new registry"),
     ("cli/commands/import_.py", "file"): (".mkdir", "the same"),
     ("contracts/sql/ddl.py", "output"): ("logging.getLogger", "what sqlglot would write is not written"),
-    ("registry/importing/lake_files.py", "file"): (
+    ("registry/importing/sources.py", "file"): (
         ".is_dir .is_file .open os.walk",
         "the table that a contract is made from",
     ),
-    ("registry/importing/lake_files.py", "host"): ("pyarrow.fs.FileSelector", "the same, behind a URI"),
+    ("registry/importing/sources.py", "host"): ("pyarrow.fs.FileSelector", "the same, behind a URI"),
     ("cli/commands/demo.py", "file"): (
         ".mkdir .resolve .touch shutil.copytree shutil.rmtree tempfile.TemporaryDirectory",
         "the demonstration's own folder, marked as such",

@@ -10,7 +10,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
 from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
 from dq.registry.exporting.unsaid import words
-from dq.registry.importing.json_limits import FORMATS, LIMITS, are_values, is_limit
+from dq.registry.importing.documents import FORMATS, LIMITS, are_values, is_limit
 
 Node = dict[str, object]
 

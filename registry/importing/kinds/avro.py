@@ -6,9 +6,9 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
 from dq.registry.importing.documents import fields_of, parsed, text
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from dq.registry.importing.lake_files import LakeFolder, folder, reading
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing.sources import LakeFolder, folder, reading
+from dq.registry.importing.type_inference import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import Unreadable
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
-from dq.registry.importing.guess import TextGuess
-from dq.registry.importing.lake_files import folder, reading
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing.sources import folder, reading
+from dq.registry.importing.type_inference import TextGuess
 
 if TYPE_CHECKING:
     import _csv

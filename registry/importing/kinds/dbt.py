@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
-from dq.registry.importing.dbt import manifest, properties
-from dq.registry.importing.dbt.relation import DbtTable
-from dq.registry.importing.dbt.tests import Named, TestedColumn, promised
+from dq.registry.importing.dbt import (
+    DbtTable,
+    Named,
+    TestedColumn,
+    promised,
+    relations_of_manifest,
+    relations_of_properties,
+)
 from dq.registry.importing.documents import Mapped, listed, mapped, shown, text, told
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, SourceSays
-from dq.registry.importing.guess import GUESS, STRING, ValueGuess, declared
-from dq.registry.importing.lake_files import exists
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, SourceSays
+from dq.registry.importing.sources import exists
+from dq.registry.importing.type_inference import GUESS, STRING, ValueGuess, declared
 
 # How sqlglot calls the dialect of an adapter of dbt, where that differs.
 _DIALECTS = {"sqlserver": "tsql", "fabric": "tsql", "synapse": "tsql", "glue": "spark", "spark": "spark"}
@@ -55,11 +60,11 @@ def read(source: str) -> list[FoundTable]:
         mend = "Run 'dbt parse' in it, or name its file of properties, such as models/schema.yml."
         raise UsageError(f"{file} has no target/manifest.json.", mend)
     if file.endswith(".json"):
-        found, about = manifest.relations(file)
+        found, about = relations_of_manifest(file)
         adapter = text(about.get("adapter_type"))
         dialect = dialect or _DIALECTS.get(adapter, adapter)
     else:
-        found, about, adapter = properties.relations(file), {}, ""
+        found, about, adapter = relations_of_properties(file), {}, ""
     project = _Project(dialect if dialect in ddl.dialects() else "", _names(found))
     lost: list[str] = []
     described = []

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 from dq.contracts.shared.document_kind import OLD_KEY
 from dq.contracts.shared.errors import UsageError
-from dq.registry.importing.dcs.fields import FieldReader
-from dq.registry.importing.dcs.quality import rules
-from dq.registry.importing.dcs.terms import said
+from dq.registry.importing.dcs import FieldReader, rules, said
 from dq.registry.importing.documents import Mapped, json_of, listed, mapped, shown, text, told, yaml_of
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, SourceSays
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, SourceSays
 
 _MEND = f"Name a file that begins with '{OLD_KEY}: 1.1.0'."
 _READ = {"type", "title", "description", "fields", "primaryKey", "quality", "additionalFields", "tags"}

@@ -13,9 +13,9 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.importing.documents import fields_of, mapped, shown, text
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.guess import STRING
-from dq.registry.importing.lake_files import DELTA_LOG, content, inside, reading
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing.sources import DELTA_LOG, content, inside, reading
+from dq.registry.importing.type_inference import STRING
 
 _COMMIT = re.compile(r"[0-9]{20}\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*parquet")

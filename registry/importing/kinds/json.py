@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dq.contracts.shared.errors import Unreadable
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
-from dq.registry.importing.guess import ValueGuess
-from dq.registry.importing.lake_files import folder, reading
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing.sources import folder, reading
+from dq.registry.importing.type_inference import ValueGuess
 
 MOST_ROWS = 10_000
 """So many objects are read of each file."""

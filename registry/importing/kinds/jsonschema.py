@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
-from dq.registry.importing.documents import mapped, parsed, text
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from dq.registry.importing.json_limits import FORMATS, LIMITS, are_values, is_limit
+from dq.registry.importing.documents import FORMATS, LIMITS, are_values, is_limit, mapped, parsed, text
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing.type_inference import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32

@@ -8,9 +8,9 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
 from dq.lake.parquet import columns, require_distinct
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
-from dq.registry.importing.guess import STRING
-from dq.registry.importing.lake_files import folder, reading
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing.sources import folder, reading
+from dq.registry.importing.type_inference import STRING
 
 
 def read(source: str) -> list[FoundTable]:

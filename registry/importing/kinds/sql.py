@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said
-from dq.registry.importing.guess import declared
-from dq.registry.importing.lake_files import content
+from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said
+from dq.registry.importing.sources import content
+from dq.registry.importing.type_inference import declared
 
 if TYPE_CHECKING:
     from dq.contracts.sql.ddl import DdlColumn, DdlPart, DdlTable

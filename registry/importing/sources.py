@@ -1,4 +1,4 @@
-"""The files of one table in a folder, with the partition that each lies in."""
+"""Tables as folders and catalogs have them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from typing import BinaryIO
 
 from dq.contracts.access.address import is_remote
 from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.paths import is_data_path, unescaped
 from dq.lake.storage import file_system, split
-from dq.registry.importing.found import FoundColumn
-from dq.registry.importing.guess import STRING, TextGuess
+from dq.lake.types import from_iceberg
+from dq.registry.importing.model import FoundColumn, FoundTable, Said
+from dq.registry.importing.type_inference import STRING, TextGuess, foreign
+from dq.registry.table import ReaderTerms, TableColumn, TableSpec
+
+# The files of one table in a folder, with the partition that each lies in.
 
 MOST_FILES = 20
 """Of so many files, spread over all, the head is read."""
@@ -226,3 +231,60 @@ def _remote(source: str) -> Iterator[str]:
         inner = one.path.removeprefix(before + path).removeprefix((before + path).lstrip("/"))
         if one.type is FileType.File:
             yield f"{source.rstrip('/')}/{inner.strip('/')}"
+
+
+# What a catalog says of a table.
+
+
+def of_spec(spec: TableSpec) -> FoundTable:
+    """The table. A type that Spark does not have keeps its name."""
+    columns = tuple(_column(one, spec.format) for one in spec.columns)
+    partitions = tuple(_column(one, spec.format) for one in spec.partitions)
+    return FoundTable(
+        spec.name,
+        columns,
+        partitions,
+        spec.location,
+        spec.format,
+        spec.description,
+        reader=_reader(spec.reader),
+    )
+
+
+def _reader(terms: ReaderTerms) -> tuple[tuple[str, object], ...]:
+    """How its texts are written, in the words of a server's `csv`."""
+    made: dict[str, object] = {}
+    for name, text in terms:
+        if name == "header":
+            made[name] = text == "true"
+        elif name == "quote":
+            made[name] = text or "none"
+        elif text:
+            made["nullText" if name == "null_text" else name] = text
+    return tuple(made.items())
+
+
+def _column(one: TableColumn, form: str) -> FoundColumn:
+    name, _, spelled = one.spelled.partition(" ")
+    kind, evidence, said = _type(spelled or one.type, form)
+    own = {"": said} if said else {}
+    return FoundColumn(name or one.name, kind, one.comment, one.required, evidence, own)
+
+
+# Types of Iceberg that Spark reads by another name, alone and inside of others.
+_ICEBERG_ONLY = re.compile(r"(?<![^<,:])(?:uuid|fixed\[\d+\])(?![^,>])", re.ASCII)
+
+
+def _type(written: str, form: str) -> tuple[DataType, str, Said]:
+    renamed = (
+        _ICEBERG_ONLY.sub(lambda found: _spark_name(found[0]), written) if form == "iceberg" else written
+    )
+    try:
+        return parse(renamed), f"stored as {written}" if renamed != written else "", {}
+    except NotAType:
+        return foreign(written)
+
+
+def _spark_name(written: str) -> str:
+    known = from_iceberg(written)
+    return written if known is None else str(known[0])

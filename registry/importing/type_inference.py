@@ -1,4 +1,4 @@
-"""What values could be that come without a type: texts of CSV and folders, and values of JSON."""
+"""Types that values without a type could have: texts of CSV and of folders, and values of JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from dq.contracts.shared.counts import counted
 from dq.contracts.types import MAX_PRECISION, DataType, NotAType, parse
-from dq.registry.importing.found import Said
+from dq.registry.importing.model import Said
 
 GUESS = "a guess"
 """How each evidence of a guess begins."""

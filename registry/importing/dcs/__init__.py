@@ -1,1 +1,0 @@
-"""A Data Contract Specification (datacontract.com), the format before ODCS, in the words of ODCS."""
