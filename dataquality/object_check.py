@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.classification import classified
-from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers
+from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report
 from dq.dataquality.request import Chosen, Prepared, Request, prepare
@@ -76,6 +76,19 @@ def check(request: Request, given: Answers | None = None) -> Report:
         notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
         verification=verification(request.verify_statistics, hearings),
     )
+
+
+def evaluate(
+    clauses: Sequence[Clause], kinds: Shelf, ask: Callable[[Iterable[Metric]], Answers]
+) -> dict[str, CheckResult]:
+    """The result of each clause, by its path, from the answers to all that the clauses ask.
+
+    `ask` is called again with what the first answers call for, where they call for more.
+    """
+    answers = dict(ask(metrics_of(clauses, kinds)))
+    if more := second_of(clauses, answers, kinds):
+        answers |= ask(more)
+    return {clause.path: answered(clause, answers, kinds) for clause in clauses}
 
 
 def report_of(

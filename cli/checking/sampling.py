@@ -35,7 +35,7 @@ def sample(
     instant, for ages.
 
     Raises BrokenContract for a contract that has errors, UsageError for a file of no object, Unreadable for a
-    file that cannot be read, and MissingTool without the extra `sample`.
+    file that cannot be read, and MissingTool for one of Parquet without the extra `sample`.
     """
     from dq.contracts.yaml.load import read
 

@@ -18,7 +18,7 @@ from dq.dataquality.model.jars import JARS, PACKAGES, line
 # What each extra is for, and the distributions that show whether it is there.
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "spark": ("dq check", ("pyspark", "pandera", "pandas", "pyarrow")),
-    "sample": ("dq sample", ("pandera", "pandas", "pyarrow")),
+    "sample": ("dq sample", ("pyarrow",)),
     "s3": ("data on S3, HDFS and Azure without Spark", ("pyarrow",)),
     "aws": ("Glue, Lake Formation, SNS and dq emr", ("boto3", "pyarrow")),
     "slack": ("alerts in Slack", ("slack-sdk",)),

@@ -233,18 +233,30 @@ class Nothing:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Nothing())
 from dq.cli.main import run
-code = run(["sample", "shop.odcs.yaml", "orders.csv"])
+code = run(["sample", "shop.odcs.yaml", sys.argv[2]])
 print(code)
 """
 
 
-@pytest.mark.parametrize(("without", "last"), [("pyspark", "0"), ("pandera", "2")])
-def test_a_sample_needs_pandera_and_no_spark(shop, without, last):
+@pytest.mark.parametrize("without", ["pyspark", "pandera", "pandas", "numpy"])
+def test_a_sample_needs_no_spark_and_no_data_frames(shop, without):
     (shop / "orders.csv").write_text("id,price,email,customer\n1,10.00,,7\n")
 
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, without], cwd=shop, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", PROGRAM, without, "orders.csv"],
+        cwd=shop, capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
-    assert done.stdout.splitlines()[-1] == last, done.stderr
-    assert (install_command("sample") in done.stderr) == (last != "0")
+    assert done.stdout.splitlines()[-1] == "0", done.stderr
+
+
+def test_a_sample_of_parquet_names_the_extra_that_reads_it(shop):
+    parquet.write_table(pa.table({"id": [1]}), shop / "orders.parquet")
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "pyarrow", "orders.parquet"],
+        cwd=shop, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.stdout.splitlines()[-1] == "2", done.stdout
+    assert install_command("sample") in done.stderr

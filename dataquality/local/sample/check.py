@@ -1,29 +1,25 @@
-"""A sample against its contract: pandera finds the rows that break a clause, and dq judges their number."""
+"""A sample file against its contract: the questions of a check, answered by the rows in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-
-from pandera.errors import SchemaErrors
+from functools import partial
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Row, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Row, Status
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.judge import result
-from dq.dataquality.clauses.kind import Shelf, answered, asked_by, second_of
+from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.clauses.measured.found import measured_by
 from dq.dataquality.clauses.preparation import asked_of, select
-from dq.dataquality.local.offline.answers import measure
-from dq.dataquality.local.offline.rows import to_pandas
-from dq.dataquality.local.pandera import _pandas
-from dq.dataquality.local.pandera.export import Export, untestable
+from dq.dataquality.local.offline.answers import broken, measure
+from dq.dataquality.local.pandera.export import unaskable, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
 from dq.dataquality.model.classification import MASK, classified
-from dq.dataquality.model.metric import Answer, DistinctKeys, Failure, Metric
 from dq.dataquality.model.run_context import Occasion
+from dq.dataquality.object_check import broken_by_rows, evaluate
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
 
@@ -43,15 +39,21 @@ def check(contract: Contract, one: SchemaObject, sample: Sample, now: datetime |
     selected = select(contract, one, kinds, why_not=lambda clause: _why_not(one, clause, kinds, sample))
     asked = asked_of(sample.rows.schema, selected.clauses, Occasion(now))
     tested = [replace(clause, note=_WITHIN) if clause.keys or clause.limit else clause for clause in asked]
-    sound = [clause for clause in tested if not clause.refused]
-    broken = _broken(contract, one, sound, kinds, sample)
-    judged = tuple(_judged(one, clause, kinds, sample, broken) for clause in tested)
+    unread = {clause.path: found for clause in tested if (found := _unread(one, clause, sample))}
+    results = evaluate(
+        [clause for clause in tested if clause.path not in unread], kinds, partial(measure, sample.rows)
+    )
+    shown = {
+        clause.path: _samples(one, clause, sample)
+        for clause in broken_by_rows([clause for clause in tested if clause.path in results], results)
+    }
+    results |= {path: replace(results[path], samples=rows) for path, rows in shown.items()} | unread
     return Report(
         contract=contract.id,
         version=contract.version,
         object=one.name,
         partitions=(),
-        results=judged,
+        results=tuple(results[clause.path] for clause in tested),
         accounts=selected.accounts,
         passes=0,
         at=now,
@@ -64,7 +66,7 @@ def _why_not(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) ->
         return None
     if isinstance(clause.ask, ForeignKey):
         return "the sample has not all keys of the other object"
-    if (reason := untestable(one, clause, kinds, _pandas.unable)) is not None:
+    if (reason := untestable(one, clause, kinds, unaskable)) is not None:
         return reason
     asked = measured_by(clause)
     if clause.limit and not clause.of_rows and (asked is None or asked.terms.kind.by_size):
@@ -86,54 +88,20 @@ def _in_path(one: SchemaObject, sample: Sample) -> set[str]:
     return {prop.column.lower() for prop in one.partition_keys()} - has
 
 
-def _broken(
-    contract: Contract, one: SchemaObject, clauses: Iterable[Clause], kinds: Shelf, sample: Sample
-) -> dict[str, frozenset[int]]:
-    """The rows that break each clause, as pandera finds them: without thresholds, none may."""
-    strict = tuple(
-        replace(clause, limit=None, severity=Severity.ERROR) for clause in clauses if clause.of_rows
-    )
-    schema = _pandas.schema(Export(contract, one, (), strict, kinds, ()))
-    try:
-        schema.validate(to_pandas(sample.rows), lazy=True)
-    except SchemaErrors as errors:
-        return {
-            error.check.name: frozenset(at for at, kept in enumerate(error.check_output) if not kept)
-            for error in errors.schema_errors
-            if error.check_output is not None
-        }
-    return {}
-
-
-def _judged(
-    one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample, broken: Mapping[str, frozenset[int]]
-) -> CheckResult:
+def _unread(one: SchemaObject, clause: Clause, sample: Sample) -> CheckResult | None:
+    """The result of a clause about values that are none of their column's type, or about a column that
+    Spark does not read; None for all others."""
     for name in sorted(_roots(clause) & sample.unread_columns.keys()):
         message = f"{clause.object}.{name}: {sample.unread_columns[name]}"
         return result(clause, Status.ERROR, "not readable", message)
-    if clause.check == "columns":
-        own = [value for value in sample.unread if value.column.lower() == clause.property.lower()]
-        if own:
-            return _unreadable(one, clause, sample, own)
-    rows = broken.get(clause.path, frozenset())
-    made = answered(clause, _answers(clause, kinds, sample, len(rows)), kinds)
-    if made.status is not Status.FAIL or not clause.of_rows or not clause.too_many(made.value or 0):
-        return made
-    return replace(made, samples=tuple(_shown(one, clause, sample, at) for at in sorted(rows)[:MOST]))
+    own = [value for value in sample.unread if value.column.lower() == clause.property.lower()]
+    return _unreadable(one, clause, sample, own) if own and clause.check == "columns" else None
 
 
-def _answers(clause: Clause, kinds: Shelf, sample: Sample, broken: int) -> dict[Metric, Answer]:
-    """What pandera counted stands for the first question of a clause about rows; the rest is counted here.
-
-    A rule that expects many repetitions asks for the different keys, and not for the rows that repeat one.
-    """
-    asked = asked_by(clause, kinds)
-    answers = measure(sample.rows, asked)
-    answers |= measure(sample.rows, second_of([clause], answers, kinds))
-    counts_rows = bool(asked) and clause.of_rows and not isinstance(asked[0], DistinctKeys)
-    if counts_rows and not isinstance(answers[asked[0]], Failure):
-        answers[asked[0]] = broken
-    return answers
+def _samples(one: SchemaObject, clause: Clause, sample: Sample) -> tuple[Row, ...]:
+    """The first rows that break the clause."""
+    rows = [at for at, breaks in enumerate(broken(sample.rows, clause) or ()) if breaks]
+    return tuple(_shown(one, clause, sample, at) for at in rows[:MOST])
 
 
 def _unreadable(one: SchemaObject, clause: Clause, sample: Sample, unread: list[Unread]) -> CheckResult:
