@@ -1,11 +1,9 @@
 """A schedule and its due instants: civil times become instants here, across gaps and overlaps.
 
-Two steps. Civil times come without any zone: croniter enumerates the times of one day (once per pair of
-minute and hour field), `days` the dates of a month. Then each span between two clock changes, in which
-the offset is constant, turns its own civil times into instants. Spans follow each other in real time,
-so instants ascend by construction, and no step looks further than the next date of the rule. croniter's
-own way through a zone is not used: it gives two deadlines on the night the clock goes back, and times
-that no clock shows when it goes forward.
+Two steps. Civil times come without any zone: the times of one day from the minute and hour field, the
+dates of a month from `days`. Then each span between two clock changes, in which the offset is constant,
+turns its own civil times into instants. Spans follow each other in real time, so instants ascend by
+construction, and no step looks further than the next date of the rule.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import repeat
 
+from dq.contracts.schedule import fields
 from dq.contracts.schedule.calendar_days import FURTHEST_MOVE, DayEffect, FreeDays
 from dq.contracts.schedule.days import DayRule, midnights
 from dq.contracts.schedule.words import Dialect, DstPolicy, Due, Note
@@ -250,15 +249,9 @@ def _due_days(rule: DayRule, calendar: FreeDays, year: int, month: int) -> tuple
 @lru_cache(maxsize=4_096)
 def times_of_day(minute: str, hour: str, second: int) -> tuple[timedelta, ...]:
     """The times of one civil day that a minute and an hour field name, ascending, as time since midnight."""
-    if minute.isdecimal() and hour.isdecimal():
-        # One time needs no enumeration, and most schedules are of this kind.
-        return (timedelta(hours=int(hour), minutes=int(minute), seconds=second),)
-    # Imported here because it takes longer to import than a contract takes to read.
-    from croniter import croniter_range
-
-    midnight = datetime(2000, 1, 1)  # noqa: DTZ001 - any civil date
-    found = croniter_range(midnight, midnight + timedelta(hours=23, minutes=59), f"{minute} {hour} * * *")
-    return tuple(moment - midnight + timedelta(seconds=second) for moment in found)
+    hours = sorted(fields.read(hour, fields.HOUR).values)
+    minutes = sorted(fields.read(minute, fields.MINUTE).values)
+    return tuple(timedelta(hours=h, minutes=m, seconds=second) for h in hours for m in minutes)
 
 
 def _merged(moved: list[Due], real: list[Due]) -> list[Due]:

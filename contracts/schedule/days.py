@@ -1,8 +1,7 @@
 """The days of a schedule: which civil dates of a month its day, month, weekday and year fields name.
 
-croniter is not asked here: it joins `*/2` and a weekday with OR where cron says AND, takes `5-5` for the
-whole week, knows no `LW` and no year after 2099, and its answers to an impossible day changed between
-releases. Days are sets of at most 31 numbers, so the set operation itself is the clearest form.
+Days are sets of at most 31 numbers, so the set operation itself is the clearest form. croniter is not asked:
+it joins `*/2` and a weekday with OR where cron says AND, takes `5-5` for the whole week and knows no `LW`.
 """
 
 from __future__ import annotations
