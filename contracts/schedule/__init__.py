@@ -4,7 +4,7 @@ from dq.contracts.schedule.calendar_days import DayEffect, FreeDays
 from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.cycle import Cycle, cycles
 from dq.contracts.schedule.expression import parse
-from dq.contracts.schedule.lint import dst_hazards, shortest_gap
+from dq.contracts.schedule.lint import CroniterDifference, croniter_difference, dst_hazards, shortest_gap
 from dq.contracts.schedule.partition import check, render
 from dq.contracts.schedule.words import Dialect, DstPolicy, Due, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION, Transition, transitions, zone
@@ -12,6 +12,7 @@ from dq.contracts.shared.fault import TextFault
 
 __all__ = [
     "TZDATA_VERSION",
+    "CroniterDifference",
     "Cycle",
     "DayEffect",
     "Dialect",
@@ -23,6 +24,7 @@ __all__ = [
     "TextFault",
     "Transition",
     "check",
+    "croniter_difference",
     "cycles",
     "dst_hazards",
     "parse",

@@ -17,7 +17,7 @@ from dq.contracts.schedule.words import Dialect, DstPolicy
 from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.fault import TextFault
 
-_MACROS = {
+MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -107,16 +107,14 @@ def _refuse_foreign(text: str, dialect: Dialect) -> None:
 
 
 def _macro(text: str) -> str:
-    if expansion := _MACROS.get(text.lower()):
+    if expansion := MACROS.get(text.lower()):
         return expansion
     reason = (
         "has no time on the clock: it runs when a machine starts."
         if text == "@reboot"
         else "is no macro of cron."
     )
-    raise FieldError(
-        "CRON_MACRO", f"{text!r} {reason}", f"Write five fields, or one of {', '.join(_MACROS)}."
-    )
+    raise FieldError("CRON_MACRO", f"{text!r} {reason}", f"Write five fields, or one of {', '.join(MACROS)}.")
 
 
 def _refuse_count(parts: list[str], text: str, wanted: int, form: str) -> None:

@@ -318,19 +318,6 @@ def test_times_that_no_clock_change_touches_are_no_hazards(expression: str, time
     assert dst_hazards(schedule(expression, timezone), utc("2026-05-01")) == []
 
 
-def test_parsing_does_not_import_croniter() -> None:
-    script = """
-import sys
-from dq.contracts.schedule import parse
-parse('0 6 * * *')
-print('croniter' in sys.modules)
-"""
-
-    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-
-    assert answer.stdout.strip() == "False"
-
-
 def test_the_zone_files_of_the_machine_are_not_used(tmp_path: Path) -> None:
     stale = resources.files("tzdata").joinpath("zoneinfo", "Asia", "Tokyo").read_bytes()
     (tmp_path / "Europe").mkdir()

@@ -52,6 +52,21 @@ CASES = {
         "timezone: America/New_York",
         [],
     ),
+    "a real-time schedule on whose nights croniter adds a due": (
+        'element: orders, schedule: "0 */2 * * *"',
+        "timezone: America/New_York",
+        ["schedule-differs-in-croniter"],
+    ),
+    "a day of the month that must be a weekday too": (
+        'element: orders, schedule: "0 6 1-7 * */7"',
+        "grace: 45m",
+        ["schedule-differs-in-croniter"],
+    ),
+    "a range of one value": (
+        'element: orders, schedule: "0 6 * * 5-5"',
+        "grace: 45m",
+        ["schedule-differs-in-croniter"],
+    ),
     "the partition of another column": (
         DAILY,
         'partition: {amount: "{due:%F}"}',
