@@ -49,7 +49,7 @@ def keep(store: Store, loaded: Loaded, paths: Sequence[Path]) -> None:
 
 def _all(loaded: Loaded, paths: Sequence[Path]) -> Sequence[Contract]:
     try:
-        return load(paths).contracts
+        return load(paths, lambda _: None).contracts
     except Unreadable:
         # One of the paths holds none any more; what rests below the others is read at its next tick.
         return loaded.contracts

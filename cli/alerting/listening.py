@@ -12,12 +12,11 @@ from dq.alerts import channels
 from dq.alerts.channel import Press
 from dq.alerts.handling.pressing import press
 from dq.cli.alerting.channel_settings import settings_of
-from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.shared.errors import DqError
 
 
-def listen(world: Callable[[], World], pressed: threading.Event) -> None:
+def listen(world: Callable[[], World], pressed: threading.Event, note: Callable[[str], None]) -> None:
     """Listens in the background through each channel that can be pressed; each press sets `pressed`.
 
     A channel that cannot be heard is said, and stops nothing.
@@ -38,9 +37,9 @@ def listen(world: Callable[[], World], pressed: threading.Event) -> None:
         if channel.listen is None:
             continue
         try:
-            channel.listen(settings_of(world(), channel), write_down, _note)
+            channel.listen(settings_of(world(), channel), write_down, note)
         except DqError as error:
-            _note(f"buttons of {channel.id} do not answer: {error}")
+            note(f"buttons of {channel.id} do not answer: {error}")
 
 
 def go_on(once: Callable[[], object], pause: timedelta, began: float, pressed: threading.Event) -> NoReturn:
@@ -51,7 +50,3 @@ def go_on(once: Callable[[], object], pause: timedelta, began: float, pressed: t
         pressed.clear()
         began = time.monotonic()
         once()
-
-
-def _note(text: str) -> None:
-    output.note(f"dq: {text}")

@@ -1,10 +1,13 @@
-"""Alerts on the terminal in colours: what they are about in one, the command to look closer in another."""
+"""Alerts on the terminal: in colours, and what could not be sent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from dq.alerts.message import COMMAND
+from dq.alerts.sending.deliver import Drained
+from dq.cli.alerting import sending
+from dq.cli.context import note
 from dq.cli.terminal import output
 
 # By the signs that a block begins with; see alerts/channels/console.py.
@@ -30,3 +33,10 @@ def painted(write: Callable[[str], object]) -> Callable[[str], object]:
 def _line(line: str) -> str:
     label = f"    {COMMAND}  "
     return f"{label}{output.styled(line.removeprefix(label), bold=True)}" if line.startswith(label) else line
+
+
+def report(drained: Drained) -> int:
+    """Says what could not be sent; the exit code that follows: 4 when somebody has to mend it, else 0."""
+    for text in sending.undelivered(drained):
+        note(text)
+    return sending.exit_code(drained)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-import typer
 from sqlalchemy import Connection
 
 from dq.alerts import channels
@@ -21,9 +20,7 @@ from dq.alerts.sending.deliver import Drained, drain
 from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import helping, lineage
 from dq.cli.alerting.channel_settings import settings_of
-from dq.cli.alerting.painting import painted
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
-from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
 from dq.contracts.escaping.code import shell_word
@@ -47,7 +44,7 @@ def teller(
     known, name = channels.load(), channel.partition(":")[0]
     # Now, and not in the night when the first alert has to go there.
     if name in known:
-        known[name].open(settings_of(world, known[name]), output.line)
+        known[name].open(settings_of(world, known[name]), lambda _: None)
     elif name != FROM_CONTRACT:
         choice = ", ".join((FROM_CONTRACT, *known))
         raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
@@ -117,7 +114,6 @@ def send(
     What has to wait is waited for as long as `patience`, by default as the settings say. Files are written
     only where the operator names them, by a setting or as the `channel` of all alerts.
     """
-    write = painted(write)
     opened: dict[str, Open] = {}
     unset: dict[str, str] = {}
     mistakes: list[UsageError] = []
@@ -150,7 +146,8 @@ def send(
     drained = replace(drained, broken=broken)
     if mistakes:
         # A secret that cannot be read: after all others have been told.
-        report(drained)
+        for text in undelivered(drained):
+            world.note(text)
         raise mistakes[0]
     return drained
 
@@ -161,15 +158,18 @@ def _running(world: World) -> Callable[[], datetime]:
     return lambda: start + timedelta(seconds=time.monotonic() - began)
 
 
-def report(drained: Drained) -> int:
-    """Says what could not be sent; the exit code that follows: 4 when somebody has to mend it, else 0."""
-    for name, reason in drained.broken.items():
-        output.note(f"dq: nothing can be sent through {name}: {reason}")
-    for one in drained.outstanding:
-        # What waits for a channel that is broken is said already.
-        if one.refused or one.channel not in drained.broken:
-            output.note(f"dq: {told(one)}")
+def exit_code(drained: Drained) -> int:
+    """4 when somebody has to do something so that alerts arrive, else 0."""
     return 4 if drained.broken or any(one.stuck for one in drained.outstanding) else 0
+
+
+def undelivered(drained: Drained) -> list[str]:
+    """What could not be sent, a sentence for each."""
+    lines = [f"nothing can be sent through {name}: {reason}" for name, reason in drained.broken.items()]
+    # What waits for a channel that is broken is said already.
+    return lines + [
+        told(one) for one in drained.outstanding if one.refused or one.channel not in drained.broken
+    ]
 
 
 def told(one: Outstanding) -> str:
@@ -198,10 +198,3 @@ def outstanding_as_dict(one: Outstanding) -> dict[str, object]:
 
 def _at(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M}Z"
-
-
-CHANNEL = typer.Option(
-    FROM_CONTRACT,
-    "--channel",
-    help="Who is told: contract (its support channels), console, or one such as slack:#sales-data.",
-)

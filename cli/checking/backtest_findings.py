@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dq.cli.checking.backtested import UntestedPast, listed
+from dq.cli.checking.backtest_text import listed
+from dq.cli.checking.backtested import UntestedPast
 from dq.cli.checking.selection import Pair
 from dq.contracts.escaping.markdown import code, escaped
 from dq.contracts.shared.counts import counted

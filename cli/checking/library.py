@@ -128,7 +128,7 @@ def _placed(
     beside = Neighbours.of([known, *map(read, registry)])
     world = _world(known, folder)
     data = _below(world, located_data(world, known, one, server))
-    found = located_others(world, known, one, server, beside, note=lambda _: None)
+    found = located_others(world, known, one, server, beside)
     around = {name: _below(world, each) for name, each in found.items()}
     made = spark or session(world, formats={each.format or "" for each in (data, *around.values())})
     return Request(known, data, one.name, spark=made, others=around, neighbours=beside)

@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.loading.placements import located_data
-from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.cli.world.spark import label
 from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.counts import counted
 from dq.contracts.yaml.load import parsed, read
-from dq.contracts.yaml.writing import commented
 from dq.dataquality.api import Frame
 from dq.dataquality.frames import as_spark
 from dq.dataquality.proposal.propose import LAST, Proposed
@@ -88,34 +85,7 @@ def with_rules(
             now=wanted.world.now(),
             limit_seconds=wanted.world.settings.rule_seconds,
         )
-        with output.step(f"{contract.id}/{name}"):
+        with wanted.world.messages.step(f"{contract.id}/{name}"):
             data, one = learn_rules(request, data, wanted.last)
         made.append(one)
     return before, data, made
-
-
-def describe(one: Proposed) -> None:
-    """On stderr, for a reader: from what was learnt, what is proposed, and what is not promised, and why."""
-    head = output.styled(f"{one.contract}/{one.object}", bold=True)
-    rows = counted(one.rows, "row")
-    if one.partitions:
-        seen = f"{one.partitions:,} of {counted(one.present, 'partition')}, {rows}"
-    else:
-        seen = f"one snapshot of {rows}, which shows nothing of how it changes"
-    output.note(f"{head}: learnt from {seen}.")
-    output.note(f"  {counted(len(one.proposals), 'rule')} proposed, each tested on the same data.")
-    if one.empty:
-        output.note(f"  Without any value, so that nothing is promised: {_names(one.empty)}.")
-    if one.unreadable:
-        output.note(f"  Not read by Spark, so that nothing is proposed: {_names(one.unreadable)}.")
-    if one.hidden:
-        output.note(
-            f"  Sensitive by classification, name or form, so that no value is shown: {_names(one.hidden)}."
-        )
-    for out in one.dropped:
-        where = commented(out.proposal.column or one.object)
-        output.note(f"  Left out: {where}: {out.proposal.says}: {commented(out.reason)}")
-
-
-def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(commented(name) for name in names)

@@ -1,12 +1,10 @@
-"""The options of `dq check` that write bad rows apart, and what they do."""
+"""Bad rows of a check, written apart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import typer
 
 from dq.contracts.shared.errors import DqError
 from dq.dataquality import Report, Request
@@ -15,13 +13,6 @@ from dq.dataquality.report import Quarantined
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-QUARANTINE = typer.Option(
-    None, "--quarantine", help="Write the rows that break a clause to this path, as Parquet, masked."
-)
-UNMASKED = typer.Option(
-    False, "--quarantine-unmasked", help="With classified columns, and those that the contract does not name."
-)
 
 
 def set_apart(

@@ -13,9 +13,7 @@ from dq.cli.checking.delivered_rows import with_delivered_rows
 from dq.cli.checking.quarantining import set_apart
 from dq.cli.checking.selection import Partition, Task, name_of
 from dq.cli.loading.placements import located_data
-from dq.cli.terminal import output
-from dq.cli.terminal.progress import Progress
-from dq.cli.world.environment import World
+from dq.cli.world.environment import Progress, World
 from dq.cli.world.spark import SparkAtNeed
 from dq.contracts.access.data_location import server_beside
 from dq.contracts.identity import key
@@ -195,12 +193,11 @@ def others(
     one: SchemaObject,
     server: str | None,
     neighbours: Neighbours,
-    note: Callable[[str], None] = output.note,
     store: Store | None = None,
 ) -> dict[str, Dataset]:
     """What the object's relationships refer to, where its data can be found, in other contracts too.
 
-    What cannot be found is told to `note`.
+    What cannot be found is a note.
     """
     if not has_relationships(one):
         return {}
@@ -211,5 +208,5 @@ def others(
             place = server if holder is contract else server_beside(contract, server, holder)
             found[name] = located_data(world, holder, other, place, store)
         except UsageError as error:
-            note(f"dq: {error.message} {error.mend}")
+            world.note(f"{error.message} {error.mend}")
     return found

@@ -6,11 +6,11 @@ import typer
 
 from dq.alerts.incident import IncidentState
 from dq.alerts.record import acknowledge
-from dq.cli.alerting import choosing, sending
+from dq.cli.alerting import choosing, painting, sending
 from dq.cli.alerting.choosing import short
-from dq.cli.alerting.sending import CHANNEL
+from dq.cli.context import here
+from dq.cli.options import CHANNEL
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
 
 
 def command(
@@ -35,7 +35,7 @@ def command(
     with store.write() as tx:
         asked = choosing.named(tx, incident)
         done = {one.id: acknowledge(tx, one.id, who, world.now()) is not None for one in asked}
-    drained = sending.send(world, store, output.aside, channel)
+    drained = sending.send(world, store, painting.painted(output.aside), channel)
     if format is output.Format.JSON:
         output.as_json(
             [{"id": one.id, "key": str(one.key), "acknowledged": done[one.id],
@@ -51,4 +51,4 @@ def command(
             else:
                 output.line(f"{short(one)} {one.key}: it is over ({one.state.replace('_', ' ')}).")
     over = [one for one in asked if not done[one.id] and one.state is not IncidentState.ACKED]
-    raise typer.Exit(sending.report(drained) or (2 if over else 0))
+    raise typer.Exit(painting.report(drained) or (2 if over else 0))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.loading.contracts import PATHS, load
+from dq.cli.context import here
+from dq.cli.loading.contracts import load
 from dq.cli.loading.promises import promises_of_all_times
+from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
 from dq.dataquality.delivery.history import audit
 from dq.dataquality.delivery.history.changes import keys
 
@@ -36,7 +37,7 @@ def command(
     """
     places = paths or [Path()]
     world = here(as_of, places)
-    loaded = load(places)
+    loaded = load(places, world.note)
     output.notes(loaded.findings)
     promises = promises_of_all_times(loaded.contracts)
     here_now = {contract.key for contract in loaded.contracts} | {key[0] for _, key in promises}

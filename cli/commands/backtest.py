@@ -7,15 +7,16 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.checking import backtested
+from dq.cli.checking import backtest_text, backtested
 from dq.cli.checking.backtest_findings import as_markdown, findings, in_repository
 from dq.cli.checking.backtested import PastRequest, UntestedPast
 from dq.cli.checking.new_rules import new_rules
 from dq.cli.checking.selection import Pair, formats, objects, with_rules
+from dq.cli.context import here
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.cli.world.concurrency import at_once
-from dq.cli.world.environment import here, processors
+from dq.cli.world.environment import processors
 from dq.cli.world.spark import session
 from dq.contracts.access.files import read
 from dq.contracts.shared.errors import Unreadable
@@ -67,7 +68,7 @@ def command(
     form = report_of(format)
     places = paths or [Path()]
     world = here(None, places)
-    loaded = load(places)
+    loaded = load(places, world.note)
     output.notes(loaded.findings)
     neighbours = Neighbours.of(loaded.contracts)
     pairs = with_rules(objects(loaded, object), rule, neighbours)
@@ -105,4 +106,4 @@ def _show(form: ReportFormat, done: Tested, broken: list[Finding], folder: Path,
             output.line(f"No rule is new or changed against {base}.")
         for _, one in done:
             if not isinstance(one, UntestedPast):
-                backtested.describe(one)
+                backtest_text.describe(one)

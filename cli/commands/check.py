@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.alerting import routing, sending
-from dq.cli.alerting.sending import CHANNEL
+from dq.cli.alerting import painting, routing, sending
 from dq.cli.checking import findings, oors
-from dq.cli.checking.quarantining import QUARANTINE, UNMASKED
 from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, run_all
 from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
+from dq.cli.context import here
 from dq.cli.lineage.recording import recording
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.loading.holding import settled
+from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
 from dq.cli.terminal import output
-from dq.cli.terminal.progress import Progress
 from dq.cli.world.concurrency import at_once, together
-from dq.cli.world.environment import here, processors
+from dq.cli.world.environment import processors
 from dq.cli.world.spark import at_need, session
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.dataquality import Report
@@ -101,7 +100,7 @@ def command(
     world = here(as_of, paths or [Path()])
     what = asked(partition, cycle, since, everything)
     store = world.store()
-    loaded = settled(world, store, load(paths or [Path()]))
+    loaded = settled(world, store, load(paths or [Path()], world.note))
     unheard = routing.refused(loaded.contracts, channel, world.settings)
     output.notes([*loaded.findings, *unheard])
     neighbours = Neighbours.of(loaded.contracts)
@@ -144,7 +143,7 @@ def command(
         done, loaded.findings, format, oors.source("dq check", loaded.contracts, server, world.now())
     )
     write = output.block if format is output.ResultFormat.TEXT else output.aside
-    undelivered = sending.report(sending.send(world, store, write, channel))
+    undelivered = painting.report(sending.send(world, store, painting.painted(write), channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)
@@ -180,7 +179,7 @@ def _each(
     given: Setup, todo: Sequence[Task], work: Work[T], threads: int
 ) -> tuple[list[T | Failed], list[Exception]]:
     """What the work gave for all scopes, in the order of the contracts, and what it may not raise: bugs."""
-    progress = Progress(sum(len(task.scopes) for task in todo))
+    progress = given.world.messages.progress(sum(len(task.scopes) for task in todo))
     answers = together(
         lambda: given.spark.begun, todo, lambda task: run_all(given, task, work, progress), threads
     )

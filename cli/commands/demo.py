@@ -12,16 +12,17 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.alerting import sending
+from dq.cli.alerting import painting, sending
 from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
 from dq.cli.commands import _ticks, portal, register, status
+from dq.cli.context import here, note
 from dq.cli.demo import producer, scenario
 from dq.cli.demo import tables as lake_tables
 from dq.cli.gating.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, processors, written_instant
+from dq.cli.world.environment import World, processors, written_instant
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import SparkAtNeed, session
 from dq.contracts.shared.errors import MissingTool, UsageError
@@ -74,7 +75,7 @@ def _all_steps(world: World, shown: Path) -> World:
     _gate(world.folder / "proposals")
     _title("2. The gate: the registry as it is")
     _gate(world.folder / "registry")
-    loaded = load([world.folder / "registry"])
+    loaded = load([world.folder / "registry"], world.note)
     store = world.store()
     _title("3. Register: the catalog is made to match")
     local = open_catalog("local", CatalogSettings(store=store))
@@ -107,7 +108,7 @@ def _portal(world: World, shown: Path) -> None:
 def _tables(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         _copy("registry", Path(name))
-        loaded = load([Path(name)])
+        loaded = load([Path(name)], note)
     objects = [one for contract in loaded.contracts for one in contract.objects]
     for place, count, rows in lake_tables.write(folder, objects):
         output.line(f"Wrote {place}: {count} {'file' if count == 1 else 'files'}, {rows:,} rows.")
@@ -139,7 +140,7 @@ def _gate(path: Path) -> None:
 
 
 def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
-    promises, _ = slos(loaded)
+    promises, _ = slos(loaded, world.note)
     watching = [watched(slo, None, world.reach, Storages(world.reach).of) for slo in promises]
     with store.write() as tx:
         terms.write(tx, terms.of(promises))
@@ -171,7 +172,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
                 )
             describe(report, quiet=True)
         _ticks.describe(done, quiet=True)
-        sending.report(sending.send(now, store, output.block))
+        painting.report(sending.send(now, store, painting.painted(output.block)))
 
 
 def _title(text: str) -> None:

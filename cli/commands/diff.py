@@ -7,10 +7,11 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.gating import changes_markdown
 from dq.cli.loading.subscriptions import contents
 from dq.cli.terminal import output
-from dq.cli.world.environment import here, registry_root
+from dq.cli.world.environment import registry_root
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed, read
 from dq.contracts.escaping.markdown import code, escaped

@@ -7,11 +7,12 @@ from functools import partial
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.inspecting import installed, outside, state
 from dq.cli.inspecting.look import Look, looks
+from dq.cli.options import ACCOUNT, ROLE
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import ACCOUNT, ROLE
-from dq.cli.world.environment import World, here
+from dq.cli.world.environment import World
 
 # What is looked at, in this order, and how many seconds each may take. A channel may take ten for itself.
 ASPECTS: tuple[tuple[str, Callable[[World], Iterable[Look]], float], ...] = (

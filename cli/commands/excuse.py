@@ -9,12 +9,13 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.alerting import sending
-from dq.cli.alerting.sending import CHANNEL
+from dq.cli.alerting import painting, sending
+from dq.cli.context import here
 from dq.cli.loading.contracts import load, slos
 from dq.cli.loading.holding import settled
+from dq.cli.options import CHANNEL
 from dq.cli.terminal import output
-from dq.cli.world.environment import here, instant
+from dq.cli.world.environment import instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
@@ -51,8 +52,8 @@ def command(
     """
     world = here(paths=paths)
     store = world.store()
-    loaded = settled(world, store, load(paths))
-    promises, wrong = slos(loaded)
+    loaded = settled(world, store, load(paths, world.note))
+    promises, wrong = slos(loaded, world.note)
     if not by.strip() or not reason.strip():
         raise UsageError("an excuse needs who and why.", "Write --by and --reason.")
     wanted = {one.key: one for one in promises if slo in (None, one.id)}
@@ -78,7 +79,7 @@ def command(
             "no delivery is due then.",
             "See 'dq schedule explain', and 'dq status --format json' for the past.",
         )
-    drained = sending.send(world, store, output.aside, channel)
+    drained = sending.send(world, store, painting.painted(output.aside), channel)
     output.notes([*loaded.findings, *wrong])
     if format is output.Format.JSON:
         output.as_json(
@@ -89,7 +90,7 @@ def command(
         output.line(
             f"{'counted again' if undo else 'excused'}: {len(words)}, of them judged before: {len(turns)}"
         )
-    raise typer.Exit(sending.report(drained) or (3 if loaded.findings or wrong else 0))
+    raise typer.Exit(painting.report(drained) or (3 if loaded.findings or wrong else 0))
 
 
 def _asked(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import note
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.model import Contract
@@ -43,7 +44,7 @@ def command(
         page = _page(what)
         output.as_json(page.as_dict()) if format is output.Format.JSON else output.block(page.text(width))
         return
-    loaded = load([path])
+    loaded = load([path], note)
     output.notes(loaded.findings)
     neighbours = Neighbours.of(loaded.contracts)
     found = [account for contract in loaded.contracts for account in _accounts(contract, neighbours)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import note
 from dq.cli.loading.contracts import load, only
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
@@ -41,7 +42,7 @@ def command(
         hint = nearest(kind, shelf)
         mend = f"Did you mean {hint}?" if hint else f"It knows {', '.join(shelf)}."
         raise UsageError(f"dq export knows no {kind!r}.", mend)
-    known = only(load([contract]))
+    known = only(load([contract], note))
     wanted = [one for one in known.objects if object in (None, one.name, one.id)]
     if not wanted:
         names = ", ".join(one.name for one in known.objects)

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here, note
 from dq.cli.loading.contracts import load
+from dq.cli.options import ACCOUNT, ROLE
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import ACCOUNT, ROLE, opened
-from dq.cli.world.environment import World, here
+from dq.cli.world.catalogs import opened
+from dq.cli.world.environment import World
 from dq.contracts.access.files import create
 from dq.contracts.escaping.code import shell_word
 from dq.contracts.shared.counts import counted
@@ -136,7 +138,7 @@ def _with_partitions(catalog: Catalog, spec: TableSpec) -> FoundTable:
 
 
 def _compared(file: Path, tables: Sequence[FoundTable]) -> int:
-    loaded = load([file])
+    loaded = load([file], note)
     output.notes(loaded.findings)
     if not loaded.contracts:
         raise UsageError(

@@ -15,8 +15,8 @@ from dq.alerts.silences import AlertSilence
 from dq.cli.alerting import choosing
 from dq.cli.alerting.choosing import short
 from dq.cli.commands.silence import as_dict as silence_as_dict
+from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
 from dq.contracts.shared.values import iso
 
 _MOST = 200

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.files import POLICY_FILE, create
 from dq.contracts.escaping.code import shell_word

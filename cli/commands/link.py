@@ -6,8 +6,8 @@ import re
 
 import typer
 
+from dq.cli.options import ROLE
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import ROLE
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.install import needing
 

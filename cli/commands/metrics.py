@@ -6,10 +6,11 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.monitoring.exposition import render
 from dq.cli.monitoring.gather import Samples, gather, gather_or_down
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here
+from dq.cli.world.environment import World
 from dq.contracts.access import files
 from dq.contracts.shared.errors import UsageError
 

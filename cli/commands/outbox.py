@@ -6,8 +6,8 @@ import typer
 
 from dq.alerts.sending import outstanding
 from dq.cli.alerting.sending import outstanding_as_dict, told
+from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
 from dq.contracts.shared.errors import UsageError
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.gating.waivers import ending
 from dq.cli.loading.contracts import Loaded
 from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, pace, processors, registry_root
+from dq.cli.world.environment import World, pace, processors, registry_root
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding

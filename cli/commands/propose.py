@@ -7,12 +7,12 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.checking import proposed
+from dq.cli.checking import proposal_text, proposed
 from dq.cli.checking.proposed import PastRows
 from dq.cli.checking.selection import formats, objects
+from dq.cli.context import here
 from dq.cli.loading.contracts import load, only
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
 from dq.cli.world.spark import session
 from dq.contracts.access import files
 from dq.contracts.escaping.code import shell_word
@@ -42,7 +42,7 @@ def command(
     Example: dq propose registry/orders.odcs.yaml --output registry/orders.odcs.yaml
     """
     world = here(None, [contract])
-    loaded = load([contract])
+    loaded = load([contract], world.note)
     known = only(loaded)
     itself = file is not None and file.exists() and file.samefile(contract)
     if file is not None and os.path.lexists(file) and not itself:
@@ -60,7 +60,7 @@ def command(
     if file is None:
         output.block(data.decode("utf-8-sig").rstrip("\r\n"))
     for one in made:
-        proposed.describe(one)
+        proposal_text.describe(one)
     if file is not None and data != before:
         output.line(f"Wrote {file}.")
         output.line("Next: read each rule and its evidence, then run")

@@ -10,13 +10,14 @@ import typer
 
 from dq.cli.auditing import audit as auditing
 from dq.cli.checking import findings, oors
+from dq.cli.context import here
 from dq.cli.lineage.recording import Recording, recording
 from dq.cli.loading.contracts import chosen, load
+from dq.cli.options import ACCOUNT, CATALOG, ROLE
 from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishRequest, deliver
 from dq.cli.publishing.pending import as_row, send_pending
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE
-from dq.cli.world.environment import World, here, instant
+from dq.cli.world.environment import World, instant
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
@@ -82,7 +83,7 @@ def command(
     if contract is None:
         raise UsageError("Which contract's delivery?", "Name its file, or write --pending.")
     world = here(as_of, [contract])
-    document, one = chosen(load([contract]), object)
+    document, one = chosen(load([contract], world.note), object)
     given = PublishRequest(
         _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )

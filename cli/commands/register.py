@@ -9,24 +9,26 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.gating.agreed import agreed as agreed_subscriptions
 from dq.cli.gating.registry_name import registry_name, server_choice
-from dq.cli.loading.contracts import PATHS, Loaded, load
+from dq.cli.loading.contracts import Loaded, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import AgreedSubscriptions
 from dq.cli.loading.whole import ServerOf, doubts, whole
+from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.registering.column_changes import schema_judge
-from dq.cli.registering.governed import Governed, describe_governed, governed_as_dict
+from dq.cli.registering.governed import Governed, governed_as_dict
 from dq.cli.registering.hindrances import hindrances
 from dq.cli.registering.lake_formation import govern, kept_parts
 from dq.cli.registering.landing import landing_zone
 from dq.cli.registering.saved import agreed, save
 from dq.cli.registering.schedules import keep_schedules, schedule_terms
-from dq.cli.registering.shown import as_dict, as_markdown, describe, show_log
+from dq.cli.registering.shown import as_dict, as_markdown, describe, describe_governed, show_log
 from dq.cli.registering.table_specs import applied_last, specified, tables
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
-from dq.cli.world.environment import World, here, registry_root
+from dq.cli.world.catalogs import opened
+from dq.cli.world.environment import World, registry_root
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.action import CatalogPlan, Grade
@@ -118,20 +120,20 @@ def command(
     registry = registry_name(registry_root(places[0]))
     server_of = server_choice(registry_root(places[0]), server, environment)
     if emit_landing_zone:
-        _emit(world, places[0], settled(world, store, load(places)), server_of, registry)
+        _emit(world, places[0], settled(world, store, load(places, world.note)), server_of, registry)
         return
     parts = kept_parts(world, catalog)
     timing = schedule_terms(world, catalog, registry)
-    loaded = settled(world, store, load(places))
+    loaded = settled(world, store, load(places, world.note))
     target = opened(world, store, catalog, role_arn, catalog_id)
     specify = partial(specified, world, registry, catalog, target)
-    wanted, refused = tables(loaded.contracts, server_of, specify)
+    wanted, refused = tables(world, loaded.contracts, server_of, specify)
     findings = [*loaded.findings, *refused]
     unclear = doubts(places, loaded, findings)
     all_of_it = None if unclear else whole(registry, loaded.contracts, server_of, specify)
     judge = schema_judge(world.now().date())
     if refresh_only:
-        wanted, all_of_it = applied_last(wanted, store, target.id), None
+        wanted, all_of_it = applied_last(world, wanted, store, target.id), None
     plan = propose(target, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
     findings += hindrances(plan, loaded.contracts)
     refusals = len(findings)
@@ -221,7 +223,9 @@ def command(
 
 def _emit(world: World, place: Path, loaded: Loaded, server_of: ServerOf, registry: str) -> None:
     """Prints the stack; where a contract or a subscription is refused, none: it would lack their names."""
-    wanted, refused = tables(loaded.contracts, server_of, partial(specified, world, registry, "glue", None))
+    wanted, refused = tables(
+        world, loaded.contracts, server_of, partial(specified, world, registry, "glue", None)
+    )
     agreed = agreed_subscriptions(world, registry_root(place), {one.id for one in loaded.contracts})
     findings = (*loaded.findings, *refused, *agreed.findings)
     output.notes(findings)
@@ -267,6 +271,6 @@ def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
 def run(world: World, root: Path, contracts: list[Contract], store: Store, catalog: Catalog) -> None:
     """Plan, apply and show the tables of a registry in the embedded catalog, as the demonstration does."""
     specify = partial(specified, world, registry_name(root), "local", catalog)
-    wanted, _ = tables(contracts, lambda _: None, specify)
+    wanted, _ = tables(world, contracts, lambda _: None, specify)
     plan = propose(catalog, wanted, store, judge=schema_judge(world.now().date()))
     describe(plan, apply(catalog, plan, store), applied=True)

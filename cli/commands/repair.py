@@ -11,15 +11,17 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.gating.registry_name import server_choice
-from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
+from dq.cli.loading.contracts import NOT_IN_FORCE, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.placements import placements
 from dq.cli.loading.refusal import each
 from dq.cli.loading.whole import ServerOf
+from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
-from dq.cli.world.environment import World, here, located, registry_root
+from dq.cli.world.catalogs import opened
+from dq.cli.world.environment import World, located, registry_root
 from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import server_of as chosen_server
 from dq.contracts.model import Contract, SchemaObject
@@ -67,7 +69,7 @@ def command(
     """
     world = here(paths=paths or [Path()])
     store = world.store()
-    loaded = settled(world, store, load(paths or [Path()]))
+    loaded = settled(world, store, load(paths or [Path()], world.note))
     target = opened(world, store, catalog, role_arn, catalog_id)
     in_force = [one for one in loaded.contracts if one.status not in NOT_IN_FORCE]
     server_of = server_choice(registry_root((paths or [Path()])[0]), server, environment)

@@ -9,8 +9,9 @@ from datetime import datetime
 import typer
 
 from dq.cli.commands._ticks import delivery_as_dict
+from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.cli.world.environment import here, instant
+from dq.cli.world.environment import instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.values import iso
 from dq.dataquality.delivery.history import replay

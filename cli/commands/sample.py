@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dq.cli.checking.sampling import file_and_object, form_of, sampled
+from dq.cli.context import note
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.access.files import read
@@ -46,7 +47,7 @@ def command(
     Example: dq sample orders.odcs.yaml samples/orders.csv
     """
     shown = report_of(format)
-    loaded = load([contract])
+    loaded = load([contract], note)
     output.notes(loaded.findings)
     if not loaded.contracts:
         raise typer.Exit(3)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here, note
 from dq.cli.loading.contracts import load, slos
 from dq.cli.terminal import output
-from dq.cli.world.environment import here, instant
+from dq.cli.world.environment import instant
 from dq.contracts.schedule import (
     Cycle,
     Dialect,
@@ -105,8 +106,8 @@ def explain(
     Example: dq schedule explain orders.odcs.yaml
     """
     start = instant(after) if after else here(paths=[contract]).now()
-    loaded = load([contract])
-    promises, wrong = slos(loaded)
+    loaded = load([contract], note)
+    promises, wrong = slos(loaded, note)
     findings = [*loaded.findings, *wrong]
     output.notes(findings)
     if format is output.Format.JSON:

@@ -11,11 +11,12 @@ from sqlalchemy import Connection
 from dq.alerts import silences
 from dq.alerts.incident import Incident
 from dq.alerts.silences import AlertSilence, KeyPattern
-from dq.cli.alerting import choosing, sending
+from dq.cli.alerting import choosing, painting, sending
 from dq.cli.alerting.choosing import short
-from dq.cli.alerting.sending import CHANNEL
+from dq.cli.context import here
+from dq.cli.options import CHANNEL
 from dq.cli.terminal import output
-from dq.cli.world.environment import elapsed, here
+from dq.cli.world.environment import elapsed
 from dq.contracts.shared.errors import UsageError
 
 _LONGEST = timedelta(days=90)
@@ -59,12 +60,12 @@ def command(
             silences.end(tx, [one.id for one in ended], who, now)
         else:
             concerned = silences.begin(tx, _pattern(tx, what), why, who, now, until)
-    drained = sending.send(world, store, output.aside, channel)
+    drained = sending.send(world, store, painting.painted(output.aside), channel)
     if end:
         _list(ended, format, lambda one: f"No longer silenced: {one.pattern} (by {one.why})")
     else:
         _say_begun(concerned, until, format)
-    raise typer.Exit(sending.report(drained))
+    raise typer.Exit(painting.report(drained))
 
 
 def _length(text: str | None, end: bool) -> timedelta:

@@ -11,10 +11,11 @@ import typer
 from dq.alerts import silences
 from dq.cli.alerting import sending
 from dq.cli.commands import _standings
-from dq.cli.loading.contracts import PATHS
+from dq.cli.context import here
 from dq.cli.monitoring.standings import Grouping, PromisesStanding, Quality, chosen_by, standings
+from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here
+from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo

@@ -7,8 +7,9 @@ from pathlib import Path
 import typer
 
 from dq.alerts.handling.retention import forget
+from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.cli.world.environment import elapsed, here
+from dq.cli.world.environment import elapsed
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import parquet, retention, soundness

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
-from dq.cli.world.environment import elapsed, here, registry_root
+from dq.cli.world.environment import elapsed, registry_root
 from dq.contracts.access.discovery import below, told
 from dq.contracts.escaping.markdown import escaped
 from dq.contracts.shared.document_kind import ASIDE

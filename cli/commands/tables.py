@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.loading.contracts import PATHS
+from dq.cli.context import here
+from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.install import needing

@@ -17,9 +17,10 @@ from dq.alerts.message import Message, render
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.cli.alerting import routing
 from dq.cli.alerting.channel_settings import settings_of
+from dq.cli.context import here
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here
+from dq.cli.world.environment import World
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
@@ -63,7 +64,7 @@ def command(
     if channel is not None:
         tested = [_test(world, _named(channel), write)]
     else:
-        loaded = load([contract])
+        loaded = load([contract], world.note)
         unread = bool(loaded.findings)
         output.notes(loaded.findings)
         refused = routing.refused(loaded.contracts, routing.FROM_CONTRACT, world.settings)

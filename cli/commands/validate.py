@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dq.cli.context import here
 from dq.cli.gating.gate import GateOutcome, judge
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, processors, registry_root
+from dq.cli.world.environment import World, processors, registry_root
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.errors import Unreadable, UsageError

@@ -15,10 +15,10 @@ from pathlib import Path
 import typer
 
 from dq.alerts.handling import figures
-from dq.cli.alerting import lineage, listening, routing, sending
-from dq.cli.alerting.sending import CHANNEL
+from dq.cli.alerting import lineage, listening, painting, routing, sending
 from dq.cli.commands import _ticks
-from dq.cli.loading.contracts import PATHS, slos
+from dq.cli.context import here, note
+from dq.cli.loading.contracts import slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.placements import with_folders
 from dq.cli.loading.placing import placed, resolved
@@ -26,8 +26,9 @@ from dq.cli.loading.removal import load_watched
 from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
 from dq.cli.monitoring.heartbeat import heartbeat_url, ping
+from dq.cli.options import CHANNEL, PATHS
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, instant, pace
+from dq.cli.world.environment import World, instant, pace
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.sources.lookout import Lookout
@@ -107,7 +108,7 @@ def command(
     # Who trusts the clock trusts it as it is now, and not whatever becomes of it.
     orders = replace(orders, trust_clock=False, first=False)
     pressed = threading.Event()
-    listening.listen(lambda: here(as_of, places), pressed)
+    listening.listen(lambda: here(as_of, places), pressed, note)
     # What had to wait was sent in the pause already.
     listening.go_on(lambda: _survive(lambda: once(pause, orders)), pause, began, pressed)
 
@@ -149,8 +150,8 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     reach = world.reach_by(partial(resolved, lookout))
     files = Storages(reach, lookout.seconds).of
     rest = at_rest(world, store, paths, lookout, files, server, channel)
-    loaded = settled(world, store, load_watched(store, paths, rest.of), paths, keep=True)
-    promises, wrong = slos(loaded)
+    loaded = settled(world, store, load_watched(store, paths, rest.of, world.note), paths, keep=True)
+    promises, wrong = slos(loaded, world.note)
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
     watching, refused = placed(promises, server, reach, files, lookout)
@@ -189,7 +190,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     write = output.aside if form is output.Format.JSON else output.block
     # What happened is shown before anything is waited for.
     hasty = timedelta(0) if form is output.Format.TEXT else patience
-    drained = sending.send(world, store, write, channel, hasty)
+    drained = sending.send(world, store, painting.painted(write), channel, hasty)
     if form is output.Format.JSON:
         left_out = [finding.as_dict() for finding in findings]
         output.as_json(
@@ -204,8 +205,8 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     else:
         _ticks.describe(done)
         if drained.next_at is not None:
-            drained = sending.send(world, store, write, channel, patience)
-    undelivered = sending.report(drained)
+            drained = sending.send(world, store, painting.painted(write), channel, patience)
+    undelivered = painting.report(drained)
     if undelivered:
         return undelivered
     if done.unknown or findings:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from dq.cli.gating import subscriptions
 from dq.cli.gating.gate import GateOutcome, policy_of, written
 from dq.cli.gating.unenforced import unenforced
-from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
@@ -62,7 +61,7 @@ def compared(
         changes += more
     consumers, unclear = at_base(found)
     for file in unclear:
-        output.note(f"dq: {file} at the base cannot be read: its consumer is not named.")
+        world.note(f"{file} at the base cannot be read: its consumer is not named.")
     terms = DiffTerms(today, mode=mode, subscriptions=tuple(consumers), unclear=bool(unclear))
     changed = found.changed()
     tables = tables_at_base(found, changed)

@@ -13,7 +13,6 @@ from dq.cli.checking.selection import Partition, name_of
 from dq.cli.lineage.naming import DatasetName, names, of_files
 from dq.cli.lineage.neighbours import beside
 from dq.cli.lineage.sending import EventSender
-from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access.address import is_remote
 from dq.contracts.access.data_location import resolve, server_beside, server_of
@@ -155,9 +154,7 @@ def recording(
         yield None
         return
     if importlib.util.find_spec("openlineage") is None:
-        output.note(
-            f"dq: lineage: no event is sent, OpenLineage is not installed. {install_command('lineage')}"
-        )
+        world.note(f"lineage: no event is sent, OpenLineage is not installed. {install_command('lineage')}")
         yield None
         return
     from dq.cli.lineage.transport import transport
@@ -169,4 +166,4 @@ def recording(
     finally:
         missing = sender.close(SECONDS)
         if missing is not None:
-            output.note(f"dq: lineage: {missing}. What was done is not affected.")
+            world.note(f"lineage: {missing}. What was done is not affected.")

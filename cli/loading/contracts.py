@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from dq.cli.terminal import output
 from dq.contracts import extension
 from dq.contracts import slo as promise
 from dq.contracts.access.alert_terms import route_terms
@@ -29,8 +26,6 @@ from dq.lake.storage import Files
 if TYPE_CHECKING:
     from dq.dataquality.delivery.watch import Watched
 
-PATHS = typer.Argument(None, help="Contract files or folders; the working folder by default.")
-
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -46,12 +41,12 @@ class Loaded:
 
 def load(
     paths: Iterable[Path],
+    note: Callable[[str], None],
     rests: Callable[[Path, bytes], str | None] = lambda *_: None,
-    note: Callable[[str], None] = output.note,
 ) -> Loaded:
     """Every contract at or below the paths. One that cannot be read is left out, with its findings.
 
-    The YAML files that are none are told to `note`, by default on stderr. `rests` gives the key of a contract
+    The YAML files that are none are told to `note`. `rests` gives the key of a contract
     that need not be read.
 
     Raises Unreadable for a path that does not exist, and for one that holds no contract.
@@ -61,7 +56,7 @@ def load(
     resting: dict[str, str] = {}
     found = discover(paths)
     if found.passed:
-        note(f"dq: {told(found.passed)}")
+        note(told(found.passed))
     for file in found.contracts:
         try:
             content = read(file)
@@ -113,13 +108,13 @@ def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:
     return contract, found
 
 
-def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
+def slos(loaded: Loaded, note: Callable[[str], None]) -> tuple[list[Slo], list[Finding]]:
     """The delivery promises of all contracts that are in force, and what is wrong with the rest."""
     found: list[Slo] = []
     findings: list[Finding] = []
     for contract in loaded.contracts:
         if contract.status in NOT_IN_FORCE:
-            output.note(f"dq: {contract.id} is {contract.status}, so its deliveries are not judged.")
+            note(f"{contract.id} is {contract.status}, so its deliveries are not judged.")
             continue
         ready, wrong = promise.read(contract)
         found += ready

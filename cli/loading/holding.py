@@ -134,7 +134,7 @@ def _home(folder: Path) -> tuple[Path, str]:
 
 def _may_hold(file: Path, key: str) -> bool:
     try:
-        found = load([file])
+        found = load([file], lambda _: None)
     except FileRefused:
         return True
     except Unreadable:

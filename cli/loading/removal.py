@@ -7,21 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dq.cli.loading.contracts import Loaded, load
-from dq.cli.terminal import output
 from dq.cli.world.environment import is_root
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.state.holder import KeyHolder, holders
 from dq.store.engine import Store
 
 
-def load_watched(store: Store, paths: Sequence[Path], rests: Callable[[Path, bytes], str | None]) -> Loaded:
+def load_watched(
+    store: Store,
+    paths: Sequence[Path],
+    rests: Callable[[Path, bytes], str | None],
+    note: Callable[[str], None],
+) -> Loaded:
     """The contracts at or below the paths; a path whose contracts were watched may hold none any more.
 
     Raises Unreadable as `load` does, also where the registry itself is gone: a mount that is lost removes
     nothing.
     """
     try:
-        return load(paths, rests)
+        return load(paths, note, rests)
     except Unreadable:
         with store.read() as tx:
             known = holders(tx)
@@ -29,9 +33,9 @@ def load_watched(store: Store, paths: Sequence[Path], rests: Callable[[Path, byt
         if not emptied:
             raise
     for path in emptied:
-        output.note(f"dq: {path} holds no contract any more.")
+        note(f"{path} holds no contract any more.")
     left = [path for path in paths if path not in emptied]
-    return load(left, rests) if left else Loaded([], [])
+    return load(left, note, rests) if left else Loaded([], [])
 
 
 def _was_emptied(path: Path, known: Mapping[str, KeyHolder]) -> bool:
@@ -44,7 +48,7 @@ def _was_emptied(path: Path, known: Mapping[str, KeyHolder]) -> bool:
     if not registries or not all(is_root(one) for one in registries):
         return False
     try:
-        load([path])
+        load([path], lambda _: None)
     except Unreadable:
         # One that is there and cannot be read may hold anything.
         return not os.path.lexists(path) or os.access(path, os.R_OK | os.X_OK)

@@ -19,7 +19,6 @@ from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import sending
 from dq.cli.loading.contracts import Loaded, load, slos
 from dq.cli.loading.holding import settled
-from dq.cli.terminal import output
 from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
@@ -150,7 +149,7 @@ def status(
     world = here(None, places, working)
     at = now.astimezone(UTC) if now is not None else None
     wanted = chosen_by(product, domain)
-    return standings(replace(world, as_of=at), places, Grouping(by), wanted, note=lambda _: None)
+    return standings(replace(world, as_of=at), places, Grouping(by), wanted)
 
 
 def chosen_by(product: str | None, domain: str | None) -> Callable[[Contract], bool]:
@@ -168,14 +167,13 @@ def standings(
     paths: Sequence[Path],
     by: Grouping = Grouping.PROMISE,
     wanted: Callable[[Contract], bool] = lambda _: True,
-    note: Callable[[str], None] = output.note,
 ) -> PromisesStanding:
-    """How the promises of the wanted contracts stand; `note` hears of what is passed over.
+    """How the promises of the wanted contracts stand.
 
     Raises as `status`.
     """
     with closing(world.store()) as store:
-        return _read(world, store, settled(world, store, load(paths, note=note)), by, wanted)
+        return _read(world, store, settled(world, store, load(paths, world.note)), by, wanted)
 
 
 def _read(
@@ -188,7 +186,7 @@ def _read(
             "See 'dq status --by product' and 'dq status --by domain'.",
         )
     loaded = replace(loaded, contracts=chosen)
-    promises, wrong = slos(loaded)
+    promises, wrong = slos(loaded, world.note)
     now, at = world.now(), world.as_of
     pairs = [(contract.key, one.name) for contract in chosen for one in contract.objects]
     with store.read() as tx:

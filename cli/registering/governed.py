@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dq.cli.terminal import output
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.registry.action import PlanStep, StepResult
@@ -30,23 +29,6 @@ class Governed:
     def failed(self) -> bool:
         blocking = any(one.severity.blocks for one in self.findings)
         return bool(blocking or self.refused or self.error) or any(one.error for one in self.results)
-
-
-def describe_governed(governed: Governed, *, applied: bool) -> None:
-    """The steps as lines, what became of them, and what has to be known beside them."""
-    for text in governed_lines(governed):
-        output.line(f"  {text}")
-    for one in governed.results:
-        if one.error is not None:
-            output.line(f"  {output.mark(False)} {one.error}")
-    steps = len(governed.steps)
-    if governed.error is not None:
-        output.line(f"{governed.name}: it is not known what is to be done.")
-    elif applied:
-        done = sum(one.error is None for one in governed.results)
-        output.line(f"{governed.name}: applied {done} of {steps} changes.")
-    else:
-        output.line(f"{governed.name}: {steps} changes." if steps else f"{governed.name}: nothing to do.")
 
 
 def governed_lines(governed: Governed) -> list[str]:

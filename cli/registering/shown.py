@@ -91,6 +91,23 @@ def as_markdown(
     return "\n\n".join(parts) + "\n"
 
 
+def describe_governed(governed: Governed, *, applied: bool) -> None:
+    """The steps as lines, what became of them, and what has to be known beside them."""
+    for text in governed_lines(governed):
+        output.line(f"  {text}")
+    for one in governed.results:
+        if one.error is not None:
+            output.line(f"  {output.mark(False)} {one.error}")
+    steps = len(governed.steps)
+    if governed.error is not None:
+        output.line(f"{governed.name}: it is not known what is to be done.")
+    elif applied:
+        done = sum(one.error is None for one in governed.results)
+        output.line(f"{governed.name}: applied {done} of {steps} changes.")
+    else:
+        output.line(f"{governed.name}: {steps} changes." if steps else f"{governed.name}: nothing to do.")
+
+
 def show_log(lines: Sequence[Logged], form: output.PageFormat) -> None:
     """What runs did with the tables of a catalog, oldest first."""
     if form is output.PageFormat.JSON:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dq.cli.loading.contracts import NOT_IN_FORCE
 from dq.cli.loading.refusal import each
 from dq.cli.loading.whole import ServerOf, Specify
-from dq.cli.terminal import output
 from dq.cli.world.environment import World, located
 from dq.contracts.access.data_location import DataPlace, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
@@ -21,18 +20,18 @@ from dq.registry.table import RETIRED, TableSpec
 from dq.store.engine import Store
 
 
-def applied_last(wanted: Iterable[TableSpec], store: Store, catalog: str) -> list[TableSpec]:
+def applied_last(world: World, wanted: Iterable[TableSpec], store: Store, catalog: str) -> list[TableSpec]:
     """What dq applied last to these tables, as far as the store remembers."""
     applied = recall(store, catalog)
     wanted = list(wanted)
     unknown = sum(spec.key not in applied for spec in wanted)
     if unknown:
-        output.note(f"dq: this store remembers nothing of {unknown} of {len(wanted)} tables.")
+        world.note(f"this store remembers nothing of {unknown} of {len(wanted)} tables.")
     return [applied[spec.key] for spec in wanted if spec.key in applied]
 
 
 def tables(
-    contracts: Iterable[Contract], server_of: ServerOf, specify: Specify
+    world: World, contracts: Iterable[Contract], server_of: ServerOf, specify: Specify
 ) -> tuple[list[TableSpec], list[Finding]]:
     """The tables that these contracts want, and what is wrong with those that cannot be registered.
 
@@ -42,10 +41,10 @@ def tables(
     in_force, retired = [], []
     for contract in contracts:
         if contract.status == RETIRED:
-            output.note(f"dq: {contract.id} is retired: its tables stay, and say so.")
+            world.note(f"{contract.id} is retired: its tables stay, and say so.")
             retired.append(contract)
         elif contract.status in NOT_IN_FORCE:
-            output.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
+            world.note(f"{contract.id} is {contract.status}, so it is not registered.")
         else:
             in_force.append(contract)
     found, refused = each(in_force, lambda one: one, lambda one: specify(one, server_of(one)))

@@ -1,24 +1,14 @@
-"""Options that say which catalog a command writes to, and how it is opened."""
+"""The catalog that a command names, opened."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import typer
 
 from dq.cli.world.environment import World
 from dq.cli.world.spark import session
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store
-
-CATALOG: str = typer.Option(
-    "local", "--catalog", help="Which catalog: local (in the state store), hive, glue or iceberg."
-)
-ROLE: str = typer.Option("", "--role-arn", help="In AWS: the role to take on, as of another account.")
-ACCOUNT: str = typer.Option(
-    "", "--catalog-id", help="In AWS: the account whose catalog it is, where it is not one's own."
-)
 
 _ICEBERG = "PYICEBERG_CATALOG__DEFAULT__"
 

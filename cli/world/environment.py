@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dq.cli.world import settings, state
 from dq.cli.world.settings import Settings
@@ -37,6 +38,50 @@ CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
 """The file of the global option `--config`, for the time of one command line."""
 
 
+class Messages:
+    """What an operation says while it works, besides its outcome: notes, and what is going on.
+
+    It keeps the notes, in their order. A command line shows them as they come, by a subclass.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Something that the caller should know, and that is neither a finding nor an error."""
+        self.notes.append(text)
+
+    def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Until the end of the block, this is what takes the time."""
+        return nullcontext()
+
+    def progress(self, total: int) -> Progress:  # noqa: ARG002
+        """For so many pieces of work that threads do side by side."""
+        return _Unseen()
+
+    def program_output(self) -> AbstractContextManager[None]:
+        """Until the end of the block, a program is started that may write what it likes for all its life."""
+        return nullcontext()
+
+
+class Progress(Protocol):
+    """How far many pieces of work are; told by the threads that do them."""
+
+    def step(self, what: str) -> AbstractContextManager[None]:
+        """One piece, from its beginning to its end, however it ends."""
+
+    def close(self) -> None:
+        """No more pieces follow."""
+
+
+class _Unseen:
+    def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
+
+    def close(self) -> None:
+        return
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The outside, as one value that commands hand down piece by piece.
@@ -50,6 +95,11 @@ class World:
     as_of: datetime | None = None
     settings: Settings = field(default_factory=Settings)
     registries: tuple[Path, ...] = ()
+    messages: Messages = field(default_factory=Messages, compare=False, repr=False)
+
+    def note(self, text: str) -> None:
+        """Tell the caller something beside the outcome; see `Messages`."""
+        self.messages.note(text)
 
     def now(self) -> datetime:
         """The time in UTC."""
@@ -142,10 +192,16 @@ def outermost_root(folder: Path) -> Path | None:
     return next((one for one in reversed((folder, *folder.parents)) if is_root(one)), None)
 
 
-def here(as_of: str | None = None, paths: Sequence[Path] = (), working: Path | None = None) -> World:
+def here(
+    as_of: str | None = None,
+    paths: Sequence[Path] = (),
+    working: Path | None = None,
+    messages: Messages | None = None,
+) -> World:
     """The world of this process, for a command that reads the contracts at `paths`.
 
-    `working` stands for the working folder, for whoever cannot change that of the process.
+    `working` stands for the working folder, for whoever cannot change that of the process. `messages` gets
+    what operations say besides their outcomes.
 
     Raises UsageError for an `as_of` that is no instant with a zone, for settings that cannot be understood,
     and for a `dq.toml` inside of a registry: whoever proposes a contract could change it.
@@ -159,7 +215,8 @@ def here(as_of: str | None = None, paths: Sequence[Path] = (), working: Path | N
                 f"{chosen.file} lies in the registry {root}, where a pull request could change it.",
                 "Put it elsewhere, and name it with DQ_CONFIG or --config.",
             )
-    return World(environment, folder, instant(as_of) if as_of else None, chosen, registries)
+    at = instant(as_of) if as_of else None
+    return World(environment, folder, at, chosen, registries, messages or Messages())
 
 
 def user() -> str:

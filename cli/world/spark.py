@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.terminal import output
 from dq.cli.world.environment import World, hand_down
 from dq.contracts.shared.errors import DqError, MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
@@ -78,7 +77,7 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
     try:
         # Ivy tells on stdout which jars it loads, where our JSON has to stand alone; and errors of Spark
         # quote the data.
-        with output.others():
+        with world.messages.program_output():
             made: SparkSession = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         said = str(error).splitlines()[0]
