@@ -27,10 +27,9 @@ from fakes import glue, iceberg
 from fakes.registrar import COUNT, LAKE_VARIABLE, Nursery, nursery, register
 
 from dq.cli.world.catalogs import iceberg_properties
+from dq.registry.apply import latest, recall
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.memory import recall
-from dq.registry.run_log import latest
 from dq.store.engine import Store, open_store
 
 Moment = tuple[int, str]

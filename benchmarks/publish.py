@@ -26,12 +26,11 @@ from dq.contracts.yaml.load import read
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.publishing.notify import JsonLines
+from dq.registry.publishing.notices import JsonLines, tell
 from dq.registry.publishing.publication import publication
 from dq.registry.publishing.publish import publish
-from dq.registry.publishing.tell import tell
-from dq.registry.specify import specs
 from dq.registry.table import TableSpec
+from dq.registry.table_specs import specs
 from dq.store.engine import Store, open_store
 
 CONTRACT = """\

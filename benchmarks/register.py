@@ -31,13 +31,13 @@ from sqlalchemy import text as sql
 from dq.cli.loading.contracts import load
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.reach import reach
-from dq.registry.action import ActionKind, CatalogPlan
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.orphans import WholeRegistry
-from dq.registry.specify import specs as of_contract
+from dq.registry.diff import ActionKind, CatalogPlan
+from dq.registry.plan import WholeRegistry
 from dq.registry.table import TableColumn, TableSpec, marked
+from dq.registry.table_specs import specs as of_contract
 from dq.store.engine import Store, open_store
 
 _WRITES = ("INSERT", "UPDATE", "DELETE")
@@ -93,8 +93,7 @@ def opened(name: str, store: Store, calls: Counter[str]) -> Catalog:
     """The catalog, noting what is sent."""
     if name == "local":
         return open_catalog("local", CatalogSettings(store=store))
-    from dq.registry.glue.client import connect
-    from dq.registry.glue.rates import Rate
+    from dq.registry.glue.client import Rate, connect
     from dq.registry.glue.tables import Glue
 
     quick = Rate(100_000, 100_000)

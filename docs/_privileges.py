@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dq.registry.landing.privileges import DUTIES, Bounded, Duty, On, policy
+from dq.registry.landing_zone.privileges import DUTIES, Bounded, Duty, On, duty_policy
 
 _AWS, _HERE = "arn:aws", "eu-central-1:123456789012"
 _GLUE = f"{_AWS}:glue:{_HERE}"
@@ -78,4 +78,4 @@ def _duty(duty: Duty) -> Iterator[str]:
     for one in duty.privileges:
         for action in one.actions:
             yield f"| `{action}` | {one.on} | {one.when or 'all of it'} |"
-    yield f"\n```json not-run\n{json.dumps(policy(duty, _PLACES), indent=2)}\n```\n"
+    yield f"\n```json not-run\n{json.dumps(duty_policy(duty, _PLACES), indent=2)}\n```\n"

@@ -1,23 +1,190 @@
-"""Carries a plan out: in order, idempotent, resumable; nothing is removed or broken without being allowed."""
+"""Carries a plan out, and keeps what was applied and the log of each run in the store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
 
+from sqlalchemy import delete, insert, select
+
 from dq.contracts.shared.errors import DqError
-from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable, SchemaJudge
 from dq.registry.catalog import Catalog, StalePlan
-from dq.registry.diff import breaking, changes
-from dq.registry.memory import databases, recall, remember
-from dq.registry.orphans import WholeRegistry
-from dq.registry.plan import plan, together
-from dq.registry.renames import linked
-from dq.registry.run_log import RegisterRun, begin, complete, record
-from dq.registry.table import SPEC_HASH, Key, TableSpec
+from dq.registry.diff import Action, ActionKind, CatalogPlan, Grade, LiveTable, SchemaJudge, breaking, changes
+from dq.registry.plan import WholeRegistry, linked, plan, together
+from dq.registry.table import SPEC_HASH, Key, TableSpec, spec_of
+from dq.registry.tables import catalog_applied, catalog_log
 from dq.store.engine import Store
+
+# What dq applied last to each table, kept in the store.
+
+# Databases take so many values in one statement, and more.
+_FEW = 500
+
+
+def databases(store: Store, catalog: str) -> list[str]:
+    """The databases of this catalog in which something was applied, sorted."""
+    query = select(catalog_applied.c.database_name).where(catalog_applied.c.catalog == catalog).distinct()
+    with store.read() as connection:
+        return sorted(connection.execute(query).scalars())
+
+
+def recall(
+    store: Store, catalog: str, database: str | None = None, names: Collection[str] | None = None
+) -> dict[Key, TableSpec]:
+    """What was applied last to every table of this catalog, or of one of its databases.
+
+    With `names` at least to those of that database: a few are asked for, and many are read together.
+    """
+    query = select(catalog_applied.c.spec).where(catalog_applied.c.catalog == catalog)
+    if database is not None:
+        query = query.where(catalog_applied.c.database_name == database)
+    if names is not None and len(names) <= _FEW:
+        query = query.where(catalog_applied.c.name.in_(sorted(names)))
+    with store.read() as connection:
+        specs = [spec_of(row.spec) for row in connection.execute(query)]
+    return {spec.key: spec for spec in specs}
+
+
+def remember(store: Store, catalog: str, key: Key, spec: TableSpec | None) -> None:
+    """Keeps what was applied to a table; None forgets it."""
+    database, name = key
+    here = {"catalog": catalog, "database_name": database, "name": name}
+    with store.write() as connection:
+        connection.execute(delete(catalog_applied).filter_by(**here))
+        if spec is not None:
+            connection.execute(insert(catalog_applied).values(**here, spec=spec.as_json()))
+
+
+# What runs of `dq register` did, table by table: kept as it happens, never changed, oldest first.
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterRun:
+    """One run that applies a plan: who it is for the log, when it began, and for which registry."""
+
+    id: str
+    at: datetime
+    registry: str
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One line of the log: what a run did with a table of a catalog, and how it ended.
+
+    `before` is the version that the catalog had, `after` the digest of what was to be; "" for none.
+    """
+
+    run: RegisterRun
+    catalog: str
+    key: Key
+    kind: str
+    grade: str
+    ending: str
+    before: str
+    after: str
+    error: str
+
+
+BEGUN = "begun"
+"""The ending of a line that is written before the table is: its run may have been cut off there."""
+
+_CUT_OFF = "The run was cut off before it could say so; a later one has looked."
+
+
+def begin(store: Store, run: RegisterRun, catalog: str, action: Action) -> None:
+    """Adds the line that says what is about to be done; `record` says how it ended."""
+    record(store, run, catalog, action, BEGUN, "")
+
+
+def record(store: Store, run: RegisterRun, catalog: str, action: Action, ending: str, error: str) -> None:
+    """Adds a line."""
+    before = action.before.version if action.before else ""
+    after = action.after.parameter(SPEC_HASH) if action.after else ""
+    kind, grade = action.kind.value, action.grade.value
+    _add(store, Logged(run, catalog, action.key, kind, grade, ending, before, after, error))
+
+
+def complete(
+    store: Store, catalog: str, digest_of: Callable[[Key], str | None], ended: tuple[str, str]
+) -> None:
+    """Adds the lines that runs could not write any more.
+
+    `digest_of` gives the digest that a table has now, None without a table. `ended` are the words for what
+    was done and for what was not.
+    """
+    for line in _lines(store, catalog, only_begun=True):
+        done = (digest_of(line.key) or "") == line.after
+        _add(store, replace(line, ending=ended[0] if done else ended[1], error=_CUT_OFF))
+
+
+def latest(store: Store, catalog: str, most: int) -> list[Logged]:
+    """The last lines about a catalog, oldest first: of what has ended, how; of the rest, that it began."""
+    return _lines(store, catalog, most)
+
+
+def _add(store: Store, line: Logged) -> None:
+    database, name = line.key
+    row = {
+        "run_id": line.run.id,
+        "at": line.run.at,
+        "registry": line.run.registry,
+        "catalog": line.catalog,
+        "database_name": database,
+        "name": name,
+        "kind": line.kind,
+        "grade": line.grade,
+        "ending": line.ending,
+        "before": line.before,
+        "after": line.after,
+        "error": line.error,
+    }
+    with store.write() as connection:
+        connection.execute(insert(catalog_log).values(row))
+
+
+def _lines(store: Store, catalog: str, most: int | None = None, *, only_begun: bool = False) -> list[Logged]:
+    later = catalog_log.alias("later")
+    ended = (
+        select(later.c.number)
+        .where(
+            later.c.run_id == catalog_log.c.run_id,
+            later.c.catalog == catalog_log.c.catalog,
+            later.c.database_name == catalog_log.c.database_name,
+            later.c.name == catalog_log.c.name,
+            later.c.number > catalog_log.c.number,
+        )
+        .exists()
+    )
+    query = (
+        select(catalog_log)
+        .where(catalog_log.c.catalog == catalog, (catalog_log.c.ending != BEGUN) | ~ended)
+        .order_by(catalog_log.c.number.desc())
+        .limit(most)
+    )
+    if only_begun:
+        query = query.where(catalog_log.c.ending == BEGUN)
+    with store.read() as connection:
+        rows = connection.execute(query).all()
+    return [
+        Logged(
+            RegisterRun(row.run_id, row.at, row.registry),
+            row.catalog,
+            (row.database_name, row.name),
+            row.kind,
+            row.grade,
+            row.ending,
+            row.before,
+            row.after,
+            row.error,
+        )
+        for row in reversed(rows)
+    ]
+
+
+# Carries a plan out: in order, idempotent, resumable; nothing is removed or broken without being allowed.
 
 
 class Ending(StrEnum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.action import Action, LiveTable, Obstacle
+from dq.registry.diff import Action, LiveTable, Obstacle
 from dq.registry.table import TableSpec
 from dq.store.engine import Store
 

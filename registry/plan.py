@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 
 from dq.contracts.identity import identity
-from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable, SchemaJudge
-from dq.registry.diff import breaking, changes, merged
-from dq.registry.orphans import WholeRegistry, is_ours, orphans
-from dq.registry.renames import linked
+from dq.registry.diff import (
+    Action,
+    ActionKind,
+    CatalogPlan,
+    ChangedField,
+    Grade,
+    LiveTable,
+    SchemaJudge,
+    TableChange,
+    breaking,
+    changes,
+    merged,
+)
 from dq.registry.table import (
     CONTRACT,
     CONTRACT_VERSION,
     LIFECYCLE,
     MANAGED_BY,
+    OBJECT,
     OPEN_FORMATS,
+    OWNED_KEYS,
     REGISTRY,
     RETIRED,
     SPEC_HASH,
@@ -25,6 +36,130 @@ from dq.registry.table import (
     Key,
     TableSpec,
 )
+
+# Tables of ours that no contract wants: which of them may go, and which stay whatever is asked for.
+
+# So many tables go without a word: one always, then up to a tenth of ours, and never more than five.
+_MOST, _SHARE = 5, 10
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRegistry:
+    """What a run knows that has read and understood every contract of a registry.
+
+    Tables of `held` and of the contracts (by id) in `held_contracts` stay though nobody wants them now,
+    each for the reason that stands there.
+    """
+
+    registry: str
+    held: Mapping[Key, str] = field(default_factory=dict)
+    held_contracts: Mapping[str, str] = field(default_factory=dict)
+
+
+def limit(ours: int) -> int:
+    """How many of `ours` tables a run may remove when nobody says."""
+    return min(_MOST, max(1, ours // _SHARE))
+
+
+def is_ours(spec: TableSpec, registry: str) -> bool:
+    """Whether the table carries the mark of this registry."""
+    return bool(spec.parameter(MANAGED_BY)) and spec.parameter(REGISTRY) == registry
+
+
+def orphans(
+    live: Mapping[Key, LiveTable], wanted: Set[Key], applied: Mapping[Key, TableSpec], whole: WholeRegistry
+) -> Iterator[Action]:
+    """One action for each table of this registry that is not wanted: an orphan, or held with the reason.
+
+    An orphan is one that this store remembers to have made for the same contract. A mark alone is no proof:
+    copies of a table carry it, and a registry without policy and remote is told apart by its folder only.
+    """
+    for key, table in live.items():
+        if key in wanted or not is_ours(table.spec, whole.registry):
+            continue
+        contract = table.spec.parameter(CONTRACT)
+        reason = whole.held.get(key) or whole.held_contracts.get(contract)
+        made = applied.get(key)
+        if reason is None and (made is None or not _same(made, table.spec)):
+            reason = "This store does not remember that dq made it; if it is not needed, drop it by hand."
+        if reason is not None:
+            yield Action(ActionKind.HELD, key, before=table, note=reason)
+            continue
+        note = f"Contract {contract!r} does not want it any more. Remove it from the catalog with --prune."
+        yield Action(ActionKind.ORPHAN, key, before=table, note=note)
+
+
+def _same(made: TableSpec, live: TableSpec) -> bool:
+    return all(made.parameter(name) == live.parameter(name) for name in (REGISTRY, CONTRACT))
+
+
+# A table that takes the place of another: the same object of the same contract under a new name.
+
+# The new table is made once, and the old one stays an orphan for as long as it is not pruned.
+_STANDING = frozenset({ActionKind.NOOP, ActionKind.UPDATE, ActionKind.DRIFT, ActionKind.ADOPT})
+
+_Tables = dict[tuple[str, str], dict[Key, TableSpec]]
+
+
+def linked(actions: Iterable[Action], forgone: Mapping[Key, TableSpec]) -> list[Action]:
+    """The actions; a table to be made, and the one whose place it takes, name each other.
+
+    They belong together when both are of one object of one contract, or of one contract at one place, and
+    there is no other such pair. `forgone` is what dq remembers and nobody wants now: without a listing of
+    the catalog it alone knows the old one. An orphan also names the table that took its place before.
+    """
+    every = list(actions)
+    left = {one.key: one.before.spec for one in every if one.kind is ActionKind.ORPHAN and one.before}
+    new = {one.key: one.wanted for one in every if one.kind is ActionKind.CREATE and one.wanted}
+    pairs = _pairs(_by_contract(new), _by_contract({**forgone, **left}))
+    unpaired = {key: spec for key, spec in left.items() if key not in pairs.values()}
+    standing = {one.key: one.wanted for one in every if one.kind in _STANDING and one.wanted}
+    earlier = _pairs(_by_contract(standing), _by_contract(unpaired)) if unpaired else {}
+    after = {before: key for key, before in (pairs | earlier).items()}
+    return [_noted(one, pairs, after) for one in every]
+
+
+def _by_contract(tables: Mapping[Key, TableSpec]) -> _Tables:
+    found: _Tables = {}
+    for key, spec in tables.items():
+        found.setdefault(_contract(spec), {})[key] = spec
+    return found
+
+
+def _pairs(new: _Tables, old: _Tables) -> dict[Key, Key]:
+    """The new tables with the old ones whose place they take, where there is one of each."""
+    pairs: dict[Key, Key] = {}
+    for contract, tables in new.items():
+        gone = old.get(contract, {})
+        for key, spec in tables.items() if gone else ():
+            was = [before for before, table in gone.items() if _same_data(table, spec)]
+            rivals = [other for other in tables.values() if len(was) == 1 and _same_data(gone[was[0]], other)]
+            if len(was) == 1 and len(rivals) == 1:
+                pairs[key] = was[0]
+    return pairs
+
+
+def _noted(action: Action, before: Mapping[Key, Key], after: Mapping[Key, Key]) -> Action:
+    if action.kind is ActionKind.CREATE and action.key in before:
+        said = f"It takes the place of {'.'.join(before[action.key])}, which stays until it is pruned."
+    elif action.kind is ActionKind.ORPHAN and action.key in after:
+        said = f"{'.'.join(after[action.key])} takes its place."
+    else:
+        return action
+    if said in action.note:
+        return action
+    return replace(action, note=f"{action.note} {said}".strip())
+
+
+def _contract(spec: TableSpec) -> tuple[str, str]:
+    return spec.parameter(REGISTRY), spec.parameter(CONTRACT)
+
+
+def _same_data(old: TableSpec, new: TableSpec) -> bool:
+    """Whether two tables of one contract hold the same."""
+    same_object = bool(old.parameter(OBJECT)) and old.parameter(OBJECT) == new.parameter(OBJECT)
+    return same_object or (bool(old.location) and old.location == new.location)
+
 
 # A property that only one writer leaves behind says who was here.
 _WRITERS = {
@@ -212,3 +347,94 @@ def _owns(spec: TableSpec, live: LiveTable | None) -> bool:
 
 def _identity(spec: TableSpec) -> tuple[str, str]:
     return identity(spec.parameter(CONTRACT), spec.parameter(CONTRACT_VERSION))
+
+
+# A plan as lines for a reader, marked + (new), ~ (changed), - (removed) and ! (look here).
+
+# The digest of the contract's table differs, and nothing that the catalog has of it.
+_UNSEEN = "~ dq's own mark alone: what changed in the contract, e.g. the order of columns, is not kept here"
+
+_MARKS = {
+    ActionKind.CREATE: "+",
+    ActionKind.UPDATE: "~",
+    ActionKind.ADOPT: "~",
+    ActionKind.DRIFT: "!",
+    ActionKind.CONFLICT: "!",
+    ActionKind.ORPHAN: "-",
+    ActionKind.WAIT: " ",
+    ActionKind.HELD: " ",
+}
+# They follow from the rest; showing them would only be noise.
+_BOOKKEEPING = (SPEC_HASH, OWNED_KEYS)
+_SHOWN = 120
+# So many lines of one table are read.
+_MOST_LINES = 40
+
+
+def render(plan: CatalogPlan) -> list[str]:
+    """The plan's lines: each table that is not as it should be, its changes indented, and the counts."""
+    lines = [
+        line for action in plan.actions if action.kind is not ActionKind.NOOP for line in _action(action)
+    ]
+    counts = Counter(action.kind for action in plan.actions)
+    said = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
+    tables = "1 table" if len(plan.actions) == 1 else f"{len(plan.actions)} tables"
+    return [*lines, f"{tables}: {said or 'nothing to do'}."]
+
+
+def _action(action: Action) -> Iterator[str]:
+    database, name = action.key
+    grade = f" ({action.grade})" if action.writes else ""
+    note = f": {action.note}" if action.note else ""
+    yield f"{_MARKS[action.kind]} {action.kind} {database}.{name}{grade}{note}"
+    yield from (f"    {line}" for line in change_lines(action))
+
+
+def change_lines(action: Action) -> Iterator[str]:
+    """What is made or changed of one table, a line for each part; of very many, the gravest."""
+    lines = list(_created(action.after)) if action.kind is ActionKind.CREATE and action.after else []
+    changes = [change for change in action.changes if change.name not in _BOOKKEEPING]
+    if len(changes) > _MOST_LINES:
+        changes.sort(key=lambda change: (change.kept, -change.grade.rank))
+    lines += [_change(change) for change in changes]
+    if action.changes and not lines:
+        lines.append(_UNSEEN)
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield f"… and {len(lines) - _MOST_LINES:,} more"
+
+
+def _created(spec: TableSpec) -> Iterator[str]:
+    yield f"+ {spec.format} at {spec.location or 'a place that the catalog chooses'}"
+    for name, text in spec.reader:
+        yield f"+ reader's {name}: {text!r}"
+    for column in spec.columns:
+        yield f"+ column {column.name}: {_cut(column.type)}"
+    for column in spec.partitions:
+        yield f"+ partition key {column.name}: {column.type}"
+
+
+def _change(change: TableChange) -> str:
+    mark = "+" if change.before is None else "-" if change.after is None else "~"
+    what = f"{change.field} {change.name}".rstrip()
+    if change.kept and change.field is ChangedField.NULLS:
+        return f"! {what}: {_shown(change.before)}, and no table can forbid them once it has rows"
+    if change.kept:
+        return f"! {what}: {_shown(change.before)} is not in the contract and is left alone"
+    told = " -> ".join(_shown(text) for text in (change.before, change.after) if text is not None)
+    # A changed nested type reads best with only the two texts; the grade tells how grave it is.
+    grade = (
+        ""
+        if change.field in (ChangedField.PARAMETER, ChangedField.COMMENT, ChangedField.DESCRIPTION)
+        else f" [{change.grade}{f': {change.rule}' if change.rule else ''}]"
+    )
+    drift = " (changed by someone else)" if change.drift else ""
+    return f"{mark} {what}: {told}{grade}{drift}"
+
+
+def _shown(text: str | None) -> str:
+    return repr(text if text is None else _cut(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -21,7 +21,7 @@ import dq
 from dq.alerts import channel
 from dq.dataquality.clauses import kind, plugins
 from dq.registry import catalog
-from dq.registry.exporting import exported
+from dq.registry.exporting import export
 from dq.registry.importing import model
 from dq.validators import rule
 from dq.validators.lint import report
@@ -38,7 +38,7 @@ PLUGGED = {
     "dataquality/checks": (kind.CheckKind, kind.Example),
     "registry/catalogs": (catalog.CatalogKind, catalog.CatalogSettings, catalog.Catalog),
     "registry/importing/kinds": (model.ImportKind,),
-    "registry/exporting/kinds": (exported.ExportKind,),
+    "registry/exporting/kinds": (export.ExportKind,),
     "validators/reports": (report.ReportFormat,),
     "validators/rules": (rule.Rule, rule.Fault),
 }

@@ -26,11 +26,10 @@ from dq.dataquality.results import check_runs
 from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.readers.dataset import Dataset, locate
 from dq.registry.catalog import Catalog
-from dq.registry.publishing import journal
-from dq.registry.publishing.audit import delta_table
-from dq.registry.publishing.audit.iceberg_branch import IcebergTable, StagedSnapshot, of_partition
-from dq.registry.publishing.audit.staged_folder import staged_folder
-from dq.registry.publishing.partition import partition_values
+from dq.registry.publishing import audit as delta_table
+from dq.registry.publishing import publish
+from dq.registry.publishing.audit import IcebergTable, StagedSnapshot, of_partition, staged_folder
+from dq.registry.publishing.publication import partition_values
 from dq.registry.table import TableSpec
 from dq.store.engine import Store
 
@@ -106,12 +105,12 @@ class _Case:
         """Whether this very run was published. Raises UsageError for a delivery that cannot be."""
         delivery = self._delivery(request)
         with self.store.read() as tx:
-            return journal.knows_run(tx, delivery, request.run)
+            return publish.knows_run(tx, delivery, request.run)
 
     def require_newest(self, request: PublishRequest) -> None:
         """Raises DqError where another run has been published since: a late retry takes nothing back."""
         with self.store.read() as tx:
-            newest = journal.newest(tx, self._delivery(request))
+            newest = publish.newest_revision(tx, self._delivery(request))
         if newest is not None and newest.run != request.run:
             since = newest.folder if newest.folder not in (None, request.folder) else "another delivery"
             raise DqError(

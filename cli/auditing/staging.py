@@ -18,7 +18,7 @@ from dq.dataquality.spark.readers.dataset import TEXTS, Dataset, open_table
 from dq.dataquality.spark.readers.placed_partitions import for_hadoop
 from dq.lake.paths import partition_folder
 from dq.registry.catalog import Catalog
-from dq.registry.publishing.audit.staged_folder import StagedFolder
+from dq.registry.publishing.audit import StagedFolder
 from dq.registry.table import TableSpec, fold_location
 
 if TYPE_CHECKING:

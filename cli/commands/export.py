@@ -16,8 +16,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.registry.exporting import kinds
-from dq.registry.exporting.exported import Exported, ExportKind, Write
-from dq.registry.exporting.unsaid import unsaid
+from dq.registry.exporting.export import Exported, ExportKind, Write, unsaid
 
 
 def command(

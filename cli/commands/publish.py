@@ -22,7 +22,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
 from dq.lake.paths import partition_folder
-from dq.registry.publishing.partition import given_once
+from dq.registry.publishing.publication import given_once
 
 
 def command(

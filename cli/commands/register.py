@@ -31,11 +31,10 @@ from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World, registry_root
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.registry.action import CatalogPlan, Grade
-from dq.registry.apply import apply, propose
+from dq.registry.apply import RegisterRun, apply, latest, propose
 from dq.registry.catalog import Catalog
-from dq.registry.orphans import limit
-from dq.registry.run_log import RegisterRun, latest
+from dq.registry.diff import CatalogPlan, Grade
+from dq.registry.plan import limit
 from dq.store.engine import Store
 
 

@@ -29,12 +29,11 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.lake.paths import PlacedPartition, partition_folder
 from dq.lake.storage import Storages, files_for
 from dq.registry.catalog import Catalog, Partition, no_table
-from dq.registry.publishing import journal
-from dq.registry.publishing.partition import partition_values
-from dq.registry.publishing.publication import publication
+from dq.registry.publishing import publish
+from dq.registry.publishing.publication import partition_values, publication
 from dq.registry.publishing.repair import RepairPlan, repair_plan, with_published
-from dq.registry.specify import specs
 from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
+from dq.registry.table_specs import specs
 from dq.store.engine import Store
 
 _AT_A_TIME = 32
@@ -123,7 +122,7 @@ class _Repairs:
         partition = dict(missing.values)
         made = publication(contract, one, spec, server=server, catalog=self.target.id, partition=partition)
         with self.store.read() as tx:
-            newest = journal.newest(tx, made.delivery)
+            newest = publish.newest_revision(tx, made.delivery)
         return replace(missing, location=newest.folder) if newest and newest.folder else missing
 
     def _table(

@@ -13,7 +13,7 @@ from dq.cli.world.environment import elapsed
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import parquet, retention, soundness
-from dq.registry.publishing.retention import forget_publications, placed_deliveries
+from dq.registry.publishing.publish import forget_publications, placed_deliveries
 from dq.store import version
 from dq.store.engine import found_version
 

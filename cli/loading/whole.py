@@ -14,7 +14,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
-from dq.registry.orphans import WholeRegistry
+from dq.registry.plan import WholeRegistry
 from dq.registry.table import Key, TableSpec
 
 # In force, or known not to be; of any other word nobody knows what it means for the tables.

@@ -17,12 +17,11 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Undeliverable, UsageError
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.state.receipts import is_written, write_count, write_receipt
-from dq.registry.publishing.notices import unsent
+from dq.registry.publishing.notices import tell, unsent
 from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
 from dq.registry.publishing.publish import Published, ReceiptBook, publish
-from dq.registry.publishing.tell import tell
-from dq.registry.specify import specs
 from dq.registry.table import TableSpec
+from dq.registry.table_specs import specs
 
 
 @dataclass(frozen=True, slots=True)

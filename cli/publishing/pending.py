@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from dq.cli.publishing.places import senders
 from dq.cli.world.environment import World
 from dq.registry.publishing import notices
-from dq.registry.publishing.notices import WaitingNotices
-from dq.registry.publishing.tell import LEASE, tell
+from dq.registry.publishing.notices import LEASE, WaitingNotices, tell
 
 _MOST = 100_000
 

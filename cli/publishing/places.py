@@ -9,8 +9,7 @@ from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.install import needing
-from dq.registry.publishing.notify import JsonLines
-from dq.registry.publishing.tell import Notifier
+from dq.registry.publishing.notices import JsonLines, Notifier
 
 NOTICES = "published.jsonl"
 

@@ -7,7 +7,7 @@ from datetime import date
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.registry.action import Grade, SchemaJudge
+from dq.registry.diff import Grade, SchemaJudge
 from dq.registry.table import TableSpec
 from dq.validators.compat import DiffTerms, Judged, Mode, Verdict, diff
 from dq.validators.compat.judged import Aspect

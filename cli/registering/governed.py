@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
-from dq.registry.action import PlanStep, StepResult
+from dq.registry.diff import PlanStep, StepResult
 
 
 @dataclass(frozen=True, slots=True)

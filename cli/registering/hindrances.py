@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dq.cli.loading.refusal import RULE
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.registry.action import CatalogPlan
+from dq.registry.diff import CatalogPlan
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OBJECT, TableSpec
 
 

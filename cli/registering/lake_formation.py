@@ -10,8 +10,8 @@ from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.spelling import suggestion
-from dq.registry.action import ActionKind, CatalogPlan
 from dq.registry.apply import Result
+from dq.registry.diff import ActionKind, CatalogPlan
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store
 
@@ -55,10 +55,9 @@ def govern(
     apply_it: bool,
 ) -> Governed:
     """Plans Lake Formation for the tables of a plan of the catalog, and applies it where asked."""
-    from dq.registry.lake_formation.apply import apply_lake
-    from dq.registry.lake_formation.plan import LakeTerms, plan_lake
-    from dq.registry.lake_formation.port import connect_lake
-    from dq.registry.lake_formation.wanted import wanted_grants, wanted_tags
+    from dq.registry.lake_formation.client import connect_lake
+    from dq.registry.lake_formation.desired import wanted_grants, wanted_tags
+    from dq.registry.lake_formation.plan import LakeTerms, apply_lake, plan_lake
 
     settings, today = world.settings, world.now().date()
     parts = settings.lake_formation

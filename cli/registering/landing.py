@@ -11,9 +11,8 @@ from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.subscriptions.subscription import Subscription
-from dq.registry.landing.places import Domain
-from dq.registry.landing.template import LandingZone, template
-from dq.registry.scheduler.entry import service_of
+from dq.registry.landing_zone.template import Domain, LandingZone, template
+from dq.registry.scheduler.plan import service_of
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OPEN_FORMATS, TableSpec
 
 _TOPIC = "dq-{domain}"

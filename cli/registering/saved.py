@@ -9,7 +9,7 @@ from typing import Any
 
 from dq.contracts.access.files import read, write
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.registry.action import Action, CatalogPlan
+from dq.registry.diff import Action, CatalogPlan
 
 _FORM = "dq register plan 1"
 

@@ -13,16 +13,14 @@ from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.schedule import convert
 from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.registry.action import ActionKind, CatalogPlan
 from dq.registry.apply import Result
-from dq.registry.orphans import limit
+from dq.registry.diff import ActionKind, CatalogPlan
+from dq.registry.plan import limit
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OBJECT, RETIRED
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
-    from dq.registry.scheduler.entry import ScheduleTerms
-    from dq.registry.scheduler.plan import SchedulePlan
-    from dq.registry.scheduler.wanted import WantedSchedules
+    from dq.registry.scheduler.plan import SchedulePlan, ScheduleTerms, WantedSchedules
 
 _NAME = "Schedules"
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+", re.ASCII)
@@ -42,7 +40,7 @@ def schedule_terms(world: World, catalog: str, registry: str) -> ScheduleTerms |
     settings = world.settings
     if not settings.schedule_target:
         return None
-    from dq.registry.scheduler.entry import ScheduleTerms, service_of
+    from dq.registry.scheduler.plan import ScheduleTerms, service_of
 
     service_of(settings.schedule_target)
     forms = (
@@ -86,11 +84,8 @@ def keep_schedules(
     most: int | None,
 ) -> tuple[Governed, list[str]]:
     """Plans the schedules of promises, and applies that where asked; and gives why none is pruned."""
-    from dq.registry.scheduler.apply import apply_schedules
-    from dq.registry.scheduler.ledger import ScheduleNotes
-    from dq.registry.scheduler.plan import plan_schedules
-    from dq.registry.scheduler.port import connect_scheduler
-    from dq.registry.scheduler.wanted import wanted_schedules
+    from dq.registry.scheduler.client import connect_scheduler
+    from dq.registry.scheduler.plan import ScheduleNotes, apply_schedules, plan_schedules, wanted_schedules
 
     in_force = [one for one in contracts if one.status not in NOT_IN_FORCE or one.status == RETIRED]
     wanted = wanted_schedules(in_force, terms.registry)
@@ -137,8 +132,7 @@ def _waiting(wanted: WantedSchedules, plan: CatalogPlan, results: Sequence[Resul
 
 def _clock_changes(world: World, wanted: WantedSchedules, plan: SchedulePlan) -> Iterator[str]:
     """Of each promise that is scheduled anew, the first night on which EventBridge counts otherwise."""
-    from dq.registry.scheduler.plan import RemoveSchedule
-    from dq.registry.scheduler.wanted import as_schedules
+    from dq.registry.scheduler.plan import RemoveSchedule, as_schedules
 
     written = [step.entry for step in plan.steps if not isinstance(step, RemoveSchedule)]
     for promise in dict.fromkeys(one.promise for one in written if one.enabled):

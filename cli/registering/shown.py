@@ -9,10 +9,9 @@ from dq.cli.registering.governed import Governed, governed_lines
 from dq.cli.terminal import output
 from dq.contracts.escaping.markdown import code, escaped
 from dq.contracts.shared.outcome import Finding
-from dq.registry.action import Action, ActionKind, CatalogPlan, TableChange
-from dq.registry.apply import Ending, Result
-from dq.registry.render import change_lines, render
-from dq.registry.run_log import Logged
+from dq.registry.apply import Ending, Logged, Result
+from dq.registry.diff import Action, ActionKind, CatalogPlan, TableChange
+from dq.registry.plan import change_lines, render
 from dq.validators.reports.markdown import table
 
 # The first line of the comment, by which the next run finds it again.

@@ -12,11 +12,10 @@ from dq.contracts.access.data_location import DataPlace, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
+from dq.registry.apply import recall
 from dq.registry.catalog import Catalog
-from dq.registry.memory import recall
-from dq.registry.reader import UnsayableTerms
-from dq.registry.specify import specs
-from dq.registry.table import RETIRED, TableSpec
+from dq.registry.table import RETIRED, TableSpec, UnsayableTerms
+from dq.registry.table_specs import specs
 from dq.store.engine import Store
 
 

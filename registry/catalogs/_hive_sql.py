@@ -1,18 +1,95 @@
-"""The statements that make a Hive table what it should be, as text for Spark SQL."""
+"""The statements that make a Hive table what it should be, and how one of CSV or JSON is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from dq.contracts.access.text_format import CHARSETS, RFC_4180, TextFormat
 from dq.contracts.escaping.spark_sql import literal
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
-from dq.registry.action import Action, ChangedField
 from dq.registry.catalog import Values
-from dq.registry.catalogs import _hive_text as texts
-from dq.registry.reader import kind_of
-from dq.registry.table import VIEW, TableColumn, TableSpec
+from dq.registry.diff import Action, ChangedField
+from dq.registry.table import (
+    VIEW,
+    ReaderTerms,
+    TableColumn,
+    TableSpec,
+    UnsayableTerms,
+    encoding_name,
+    kind_of,
+    reader_terms,
+    text_format_of,
+)
+
+# How Spark's table of CSV or JSON is told to read its files, and what one was told.
+#
+# Source: Spark SQL, "CSV Files" and "JSON Files", data source options.
+
+# Spark takes the empty text for NULL too, unless some other text is NULL: no file holds this one.
+_NO_TEXT = "\x01"
+
+
+def text_options(spec: TableSpec) -> dict[str, str]:
+    """The options of a table of texts; none for other formats."""
+    form = text_format_of(spec)
+    if spec.format == "json":
+        # Of other encodings Spark asks how lines end.
+        return {} if form.encoding == RFC_4180.encoding else {"encoding": form.charset, "lineSep": "\n"}
+    if spec.format != "csv":
+        return {}
+    return {
+        "sep": form.delimiter,
+        "quote": form.quote,
+        "escape": form.escape,
+        "header": str(form.header).lower(),
+        "encoding": form.charset,
+        "nullValue": form.null_text or _NO_TEXT,
+        "multiLine": "true",
+        # A file whose header names other columns is an error, and not read by position.
+        "enforceSchema": "false",
+    }
+
+
+def refuse_encoding(spec: TableSpec) -> None:
+    """Raises UnsayableTerms for an encoding that Spark does not read."""
+    form = text_format_of(spec)
+    if form.charset not in CHARSETS:
+        raise UnsayableTerms(
+            f"{spec.database}.{spec.name}: Spark does not read texts in {form.encoding}.",
+            f"Deliver them in one of {', '.join(sorted(CHARSETS))}.",
+        )
+
+
+def text_terms(format: str, told: Mapping[str, str]) -> ReaderTerms:
+    """The terms that the options of a table stand for, and each option that does not follow from them."""
+    given = {name.lower(): text for name, text in told.items()}
+
+    def option(name: str, other: str, usual: str) -> str:
+        return given.get(name, given.get(other, usual))
+
+    null = option("nullvalue", "nullvalue", "")
+    encoding = encoding_name(option("encoding", "charset", RFC_4180.encoding))
+    form = TextFormat(
+        option("sep", "delimiter", ","),
+        option("quote", "quote", '"'),
+        option("escape", "escape", "\\"),
+        option("header", "header", "false").lower() == "true",
+        encoding,
+        "" if null == _NO_TEXT else null,
+    )
+    found = reader_terms(format, form)
+    expected = text_options(TableSpec("", "", "", format, (), reader=found))
+    strange = {
+        f"option {name}": given.get(name.lower(), "not set")
+        for name, text in expected.items()
+        if name not in ("sep", "encoding") and given.get(name.lower()) != text
+    }
+    return tuple(sorted({**dict(found), **strange}.items()))
+
+
+# The statements that make a Hive table what it should be, as text for Spark SQL.
 
 # Spark's data source tables keep the exact Spark types; avro needs a module there that Hive's own does not.
 CREATES = {"parquet": "USING parquet", "orc": "USING orc", "json": "USING json", "csv": "USING csv"}
@@ -86,7 +163,7 @@ def create(spec: TableSpec) -> str:
     parts = [f"{head} {table(spec)} ({', '.join(_column(column) for column in columns)})"]
     by = f"PARTITIONED BY ({keys})" if keys else ""
     # The two kinds of tables want these in different order.
-    told = texts.options(spec)
+    told = text_options(spec)
     how += f" OPTIONS ({_pairs(told)})" if told else ""
     parts += [by, how] if spec.format in HIVE_SERDES else [how, by]
     parts.append(f"LOCATION {literal(spec.location)}" if spec.location else "")
@@ -137,7 +214,7 @@ def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
         elif change.field is ChangedField.DESCRIPTION:
             yield f"COMMENT ON TABLE {table(spec)} IS {literal(change.after or '')}"
     if any(change.field is ChangedField.READER for change in action.changes):
-        yield f"{altered} SET SERDEPROPERTIES ({_pairs(texts.options(spec))})"
+        yield f"{altered} SET SERDEPROPERTIES ({_pairs(text_options(spec))})"
     changed = {
         change.name: change.after for change in action.changes if change.field is ChangedField.PARAMETER
     }

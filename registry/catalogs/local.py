@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from dq.contracts.shared.data_formats import FORMATS
 from dq.contracts.shared.errors import UsageError
 from dq.lake.paths import partition_folder
-from dq.registry.action import Action, LiveTable, Obstacle
 from dq.registry.catalog import (
     CatalogKind,
     CatalogSettings,
@@ -20,6 +19,7 @@ from dq.registry.catalog import (
     no_table,
     stale,
 )
+from dq.registry.diff import Action, LiveTable, Obstacle
 from dq.registry.table import TableSpec, fold_location, spec_of
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store

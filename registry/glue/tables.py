@@ -12,7 +12,6 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType
-from dq.registry.action import Action, ChangedField, LiveTable, Obstacle
 from dq.registry.catalog import (
     Partition,
     StalePlan,
@@ -22,13 +21,11 @@ from dq.registry.catalog import (
     no_table,
     stale,
 )
-from dq.registry.diff import changes, merged
+from dq.registry.diff import Action, ChangedField, LiveTable, Obstacle, changes, merged
 from dq.registry.glue import partitions as parts
-from dq.registry.glue.client import Connection
-from dq.registry.glue.errors import ABSENT, THERE, code_of, explained, is_unknown, unless
-from dq.registry.glue.formats import FORMATS
-from dq.registry.glue.indexes import sync, wanted_indexes, with_indexes
-from dq.registry.glue.shapes import Raw, changed_table, live_table, new_table
+from dq.registry.glue.client import ABSENT, THERE, Connection, code_of, explained, is_unknown, unless
+from dq.registry.glue.conversion import FORMATS, Raw, changed_table, live_table, new_table
+from dq.registry.glue.partitions import sync_indexes, wanted_indexes, with_indexes
 from dq.registry.glue.validation import refuse
 from dq.registry.table import MANAGED_BY, REGISTRY, TableSpec, fold_location
 
@@ -187,7 +184,7 @@ class Glue:
                 storage, reader = made["StorageDescriptor"], ChangedField.READER in kinds
                 parts.follow(self.connection, raw, storage, reader=reader)
             # These too, for the table is asked for them by what it says then.
-            sync(self.connection, raw, after)
+            sync_indexes(self.connection, raw, after)
             try:
                 self.connection.client.update_table(
                     DatabaseName=database,

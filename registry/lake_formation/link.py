@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.glue.errors import ABSENT, THERE, explained, unless
+from dq.registry.glue.client import ABSENT, THERE, explained, unless
 
 _ACCEPTED = "ResourceShareInvitationAlreadyAcceptedException"
 

@@ -1,14 +1,18 @@
-"""What Lake Formation lacks to be as contracts and subscriptions say. Reads, and writes nothing."""
+"""What Lake Formation lacks to be as contracts and subscriptions say, and how that is carried out."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from dq.registry.lake_formation.ledger import NotedGrant, noted_grants, noted_tags
-from dq.registry.lake_formation.port import EVERYBODY, LakeFormation, LiveGrants
-from dq.registry.lake_formation.steps import (
+from sqlalchemy import delete, insert, select
+
+from dq.contracts.shared.errors import DqError
+from dq.registry.diff import StepResult
+from dq.registry.lake_formation.client import EVERYBODY, LakeFormation, LiveGrants
+from dq.registry.lake_formation.desired import (
+    DataFilter,
     DefineTag,
     DropFilter,
     Give,
@@ -20,10 +24,82 @@ from dq.registry.lake_formation.steps import (
     TagColumns,
     TakeBack,
     UntagColumns,
+    WantedGrants,
 )
-from dq.registry.lake_formation.wanted import WantedGrants
 from dq.registry.table import Key, fold_location
+from dq.registry.tables import lake_grant, lake_tag
 from dq.store.engine import Store
+
+# What dq gave in Lake Formation, kept in the store: only this is ever taken back.
+#
+# A grant is noted before it is given and forgotten after it was taken back, so that a kill in between
+# leaves a note without a grant, and never a grant without a note.
+
+
+@dataclass(frozen=True, slots=True)
+class NotedGrant:
+    """The columns that dq gave, the subscriptions that asked for it, and the filter behind it, if any."""
+
+    columns: frozenset[str]
+    files: frozenset[str]
+    filter: DataFilter | None = None
+
+
+def noted_grants(store: Store, catalog: str) -> dict[GrantKey, NotedGrant]:
+    """Every grant that dq gave in this catalog and has not taken back."""
+    with store.read() as connection:
+        rows = connection.execute(select(lake_grant).where(lake_grant.c.catalog == catalog)).all()
+    found = {}
+    for row in rows:
+        key = GrantKey(row.database_name, row.name, row.principal, row.filter)
+        made = None
+        if row.filter:
+            made = DataFilter(*key.on, row.filter, row.expression, tuple(row.filter_columns))
+        found[key] = NotedGrant(frozenset(row.columns), frozenset(row.files), made)
+    return found
+
+
+def note_grant(store: Store, catalog: str, key: GrantKey, noted: NotedGrant | None) -> None:
+    """Keeps what dq gave under a key; None, and no columns, forget it."""
+    here = {
+        "catalog": catalog,
+        "database_name": key.database,
+        "name": key.table,
+        "principal": key.principal,
+        "filter": key.filter,
+    }
+    with store.write() as connection:
+        connection.execute(delete(lake_grant).filter_by(**here))
+        if noted is not None and noted.columns:
+            connection.execute(
+                insert(lake_grant).values(
+                    **here,
+                    columns=sorted(noted.columns),
+                    files=sorted(noted.files),
+                    expression=noted.filter.expression if noted.filter else "",
+                    filter_columns=list(noted.filter.columns) if noted.filter else [],
+                )
+            )
+
+
+def noted_tags(store: Store, catalog: str, key: str) -> dict[Key, frozenset[str]]:
+    """The columns to which dq gave a value of this tag, by table."""
+    query = select(lake_tag).where(lake_tag.c.catalog == catalog, lake_tag.c.tag == key)
+    with store.read() as connection:
+        rows = connection.execute(query).all()
+    return {(row.database_name, row.name): frozenset(row.columns) for row in rows}
+
+
+def note_tags(store: Store, catalog: str, key: str, on: Key, columns: Collection[str]) -> None:
+    """Keeps to which columns of a table dq gave a value of this tag."""
+    here = {"catalog": catalog, "tag": key, "database_name": on[0], "name": on[1]}
+    with store.write() as connection:
+        connection.execute(delete(lake_tag).filter_by(**here))
+        if columns:
+            connection.execute(insert(lake_tag).values(**here, columns=sorted(columns)))
+
+
+# What Lake Formation lacks to be as contracts and subscriptions say. Reads, and writes nothing.
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +282,93 @@ def _left(
         if (columns - asked - mine) & live[key.on].columns.get(key, frozenset()):
             file = sorted(terms.ended.files[key])[0]
             yield f"{key}: {file} is over, and dq has no note of having given it. Take it back by hand."
+
+
+# Carries a plan for Lake Formation out: in order, idempotent, resumable after a kill at any point.
+
+
+def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) -> list[StepResult[LakeStep]]:
+    """One result per step, in order. A grant needs its filter, and a filter goes after its grant: else a step
+    that fails stops no other, so that nobody's grant outlives its end because of somebody else's.
+
+    What is given is noted before, what is taken back is forgotten after Lake Formation has it no more.
+    """
+    noted = noted_grants(store, catalog)
+    filters = {step.filter.name: step.filter for step in plan.steps if isinstance(step, MakeFilter)}
+    asking = dict(plan.asking)
+    for one in plan.spent:
+        _forget(store, catalog, noted, one)
+    for key, files in plan.asking:
+        if key in noted and noted[key].files != files:
+            noted[key] = replace(noted[key], files=files)
+            note_grant(store, catalog, key, noted[key])
+    failed: dict[str, DqError] = {}
+    results: list[StepResult[LakeStep]] = []
+    for step in plan.steps:
+        through = _filter_of(step)
+        if through in failed:
+            error = DqError(f"'{step}' was not tried, because a step before it failed.", failed[through].mend)
+            results.append(StepResult(step, error))
+            continue
+        try:
+            if isinstance(step, Give):
+                _note(store, catalog, noted, step, asking[step.key], filters.get(step.key.filter))
+            if isinstance(step, TagColumns):
+                ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
+                note_tags(store, catalog, step.key, step.on, ours | set(step.columns))
+            lake.carry_out(step)
+            if isinstance(step, TakeBack):
+                _expect_gone(lake, step)
+                # With a filter behind it, it is remembered until that is gone too.
+                if not step.key.filter:
+                    _forget(store, catalog, noted, step)
+            if isinstance(step, DropFilter):
+                note_grant(store, catalog, step.key, None)
+            if isinstance(step, UntagColumns):
+                ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
+                note_tags(store, catalog, step.key, step.on, ours - set(step.columns))
+        except DqError as error:
+            if through:
+                failed[through] = error
+            results.append(StepResult(step, error))
+        else:
+            results.append(StepResult(step))
+    return results
+
+
+def _filter_of(step: LakeStep) -> str:
+    """The name of the data filter that a step is about, which says the table and the reader too; or ""."""
+    match step:
+        case Give(key) | TakeBack(key):
+            return key.filter
+        case MakeFilter(made) | DropFilter(made):
+            return made.name
+    return ""
+
+
+def _expect_gone(lake: LakeFormation, step: TakeBack) -> None:
+    """Whether it was absent before is told by AWS in the words of an invalid request: so it is looked at."""
+    if lake.grants(step.key.on).columns.get(step.key, frozenset()) & set(step.columns):
+        raise DqError(f"Lake Formation still has what '{step}' takes back.", "Run again, or revoke by hand.")
+
+
+def _note(
+    store: Store,
+    catalog: str,
+    noted: dict[GrantKey, NotedGrant],
+    step: Give,
+    files: frozenset[str],
+    made: DataFilter | None,
+) -> None:
+    before = noted.get(step.key, NotedGrant(frozenset(), frozenset()))
+    after = NotedGrant(before.columns | set(step.columns), files, made or before.filter)
+    if after != before:
+        note_grant(store, catalog, step.key, after)
+        noted[step.key] = after
+
+
+def _forget(store: Store, catalog: str, noted: dict[GrantKey, NotedGrant], step: TakeBack) -> None:
+    before = noted.get(step.key)
+    if before is not None:
+        noted[step.key] = replace(before, columns=before.columns - set(step.columns))
+        note_grant(store, catalog, step.key, noted[step.key])

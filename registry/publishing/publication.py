@@ -1,21 +1,144 @@
-"""What is published: one delivery of one object, with an identity that a retry has too."""
+"""What is published: one delivery of one object, its partition, and the CloudEvent that consumers get."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
+from urllib.parse import quote
 
 from dq.contracts.extension import dataset
-from dq.contracts.identity import identity, key
+from dq.contracts.identity import identity
+from dq.contracts.identity import key as contract_key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.paths import partition_folder
 from dq.registry.catalog import Values
-from dq.registry.publishing.partition import partition_values
-from dq.registry.table import OPEN_FORMATS, TableSpec
+from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec
+
+# The values of one partition, checked against the table's keys.
+
+# `int` and `Decimal` also take `1_000`, spaces, and digits of other scripts, which no engine reads back.
+_WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+def _date(text: str, _: DataType) -> str:
+    if not _DAY.fullmatch(text):
+        raise ValueError(text)
+    return dt.date.fromisoformat(text).isoformat()
+
+
+def _whole(text: str, kind: DataType) -> str:
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(text)
+    number, half = int(text), 1 << (_BITS[kind.name] - 1)
+    if not -half <= number < half:
+        raise ValueError(text)
+    return str(number)
+
+
+def _decimal(text: str, kind: DataType) -> str:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    digits, places = kind.numbers
+    number = Decimal(text)
+    shown = f"{number:.{places}f}"
+    if Decimal(shown) != number or len(shown.lstrip("-").replace(".", "").lstrip("0")) > digits:
+        raise ValueError(text)
+    return "0" if number == 0 and not places else shown.removeprefix("-") if number == 0 else shown
+
+
+def _boolean(text: str, _: DataType) -> str:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower()
+
+
+def _timestamp(text: str, _: DataType) -> str:
+    if not _MOMENT.fullmatch(text):
+        raise ValueError(text)
+    shown = dt.datetime.fromisoformat(text).isoformat(" ")
+    # As Spark names folders: no zeros at the end of a fraction.
+    return shown.rstrip("0") if "." in shown else shown
+
+
+def _limited(text: str, kind: DataType) -> str:
+    if kind.numbers and len(text) > kind.numbers[0]:
+        raise ValueError(text)
+    return text
+
+
+# How the value of a key is spelled in only one way, by type; other types take any text.
+_SPELLINGS: dict[str, tuple[Callable[[str, DataType], str], str]] = {
+    "date": (_date, "2026-11-20"),
+    "timestamp": (_timestamp, "'2026-11-20 07:00:00'"),
+    "timestamp_ntz": (_timestamp, "'2026-11-20 07:00:00'"),
+    **dict.fromkeys(_BITS, (_whole, "7")),
+    "decimal": (_decimal, "7.50"),
+    "boolean": (_boolean, "true"),
+    "char": (_limited, "text"),
+    "varchar": (_limited, "text"),
+}
+
+
+def given_once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The values by key. Raises UsageError for a key that is given twice, in whatever case."""
+    made: dict[str, str] = {}
+    for key, value in pairs:
+        if key.lower() in made:
+            raise UsageError(f"The partition key {key!r} is given twice.", "Give each key one value.")
+        made[key.lower()] = value
+    return made
+
+
+def partition_values(spec: TableSpec, given: Mapping[str, str]) -> Values:
+    """The values in the order of the table's keys, each in its one spelling (`07` of an int is `7`).
+
+    Raises UsageError for a key that is missing, unknown or given twice, and for a value that is not of the
+    key's type.
+    """
+    table = f"{spec.database}.{spec.name}"
+    lowered = given_once(given.items())
+    keys = [column.name for column in spec.partitions]
+    if sorted(lowered) != sorted(keys):
+        wanted = ", ".join(f"{key}=…" for key in keys) or "no partition"
+        found = ", ".join(lowered) or "none"
+        raise UsageError(
+            f"{table} has the partition keys {', '.join(keys) or 'none'}, not {found}.", f"Give {wanted}."
+        )
+    return tuple((column.name, _value(table, column, lowered[column.name])) for column in spec.partitions)
+
+
+def _value(table: str, column: TableColumn, text: str) -> str:
+    if not text:
+        raise UsageError(f"{table}: partition key {column.name} has no value.", f"Give {column.name}=….")
+    try:
+        kind = parse(column.type)
+    except NotAType:
+        return text
+    if kind.name not in _SPELLINGS:
+        return text
+    spelling, example = _SPELLINGS[kind.name]
+    try:
+        return spelling(text, kind)
+    except ValueError as error:
+        raise UsageError(
+            f"{table}: partition key {column.name} is a {column.type}, and {text!r} is none.",
+            f"Write it as {column.name}={example}.",
+        ) from error
+
+
+# What is published: one delivery of one object, with an identity that a retry has too.
 
 # Any fixed values do; with others, every delivery ever published would be news again.
 _NAMESPACE = uuid.UUID("2b0e4c1a-7d53-5f0e-9a64-5d1c7e0b8f31")
@@ -56,7 +179,7 @@ class Publication:
     @property
     def key(self) -> str:
         """What the store files its receipt under; see `identity.key`."""
-        return key(self.contract, self.contract_version)
+        return contract_key(self.contract, self.contract_version)
 
     @property
     def delivery(self) -> str:
@@ -180,3 +303,40 @@ def publication(
         folder is not None,
         tuple(sorted((other_locations or {}).items())),
     )
+
+
+# What consumers get: a CloudEvent of version 1.0 in JSON, and the texts that they filter by.
+#
+# Source: CloudEvents 1.0.2, its JSON format in structured mode.
+
+JsonObject = dict[str, object]
+
+_NOTHING = "none"
+
+
+def cloud_event(event: DeliveryEvent) -> JsonObject:
+    """The event as JSON values; docs/reference/delivery-event.schema.json is its schema."""
+    one = event.publication
+    data = event.as_json()
+    # The envelope says both.
+    del data["event_id"], data["at"]
+    cycle = data["cycle"]
+    what = partition_folder(one.values) or (f"cycle={cycle}" if cycle else "")
+    _, major = identity(one.contract, one.contract_version)
+    return {
+        "specversion": "1.0",
+        "id": event.id,
+        "source": f"urn:dq:contract:{quote(one.contract, safe='')}:{quote(major, safe='')}",
+        "type": f"dq.delivery.{event.name}",
+        "time": event.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "subject": f"{one.object}/{what}",
+        "datacontenttype": "application/json",
+        "data": data,
+    }
+
+
+def filter_texts(event: DeliveryEvent) -> dict[str, str]:
+    """The five texts that subscriptions filter by; `none` for what is empty, which SNS does not take."""
+    data = event.as_json()
+    names = ("contract", "domain", "event", "major_version", "environment")
+    return {name: str(data[name]) or _NOTHING for name in names}

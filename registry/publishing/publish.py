@@ -1,26 +1,233 @@
-"""Publishes a delivery: partition, marker, receipt, notices, in this order, each of them once.
-
-The journal says what was done, the catalog and the lake say what is: each step looks before it skips. The
-receipt, the notices and the journal's row commit together, and notices are sent afterwards (`tell`). So a
-kill at any point, and a retry, end in one of each; and what somebody removed since is put back.
-"""
+"""Publishes a delivery: partition, marker, receipt, notices, in this order, each of them once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import errno
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.access.address import is_remote
+from dq.contracts.shared.errors import DqError, Unreadable
+from dq.lake.storage import file_system, mend_of, split
 from dq.registry.catalog import Catalog, no_table
-from dq.registry.publishing import journal, notices
-from dq.registry.publishing.journal import Revision
-from dq.registry.publishing.marker import folder_is_there, marker_is_there, require_folder, write_marker
-from dq.registry.publishing.publication import DeliveryEvent, Publication
+from dq.registry.publishing import notices
+from dq.registry.publishing.publication import DeliveryEvent, Publication, event_id, first_event_id
 from dq.registry.table import fold_location
+from dq.registry.tables import consumer_notice, publication, publication_begun
 from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+
+# What was published of a delivery, as rows: its revisions, and when one began that is not done yet.
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision of a delivery that was published: consumers were told of it, or are about to be.
+
+    `folder` is where its files lie, None where Hive would put them; `run` is the producer's word, or "".
+    """
+
+    id: str
+    number: int
+    rows: int | None
+    previous_rows: int | None
+    begun_at: datetime
+    folder: str | None = None
+    run: str = ""
+
+    @property
+    def newest_count(self) -> int | None:
+        """Rows of this revision; where it came without a number, of the newest one before that has it."""
+        return self.previous_rows if self.rows is None else self.rows
+
+    def event(self, one: Publication) -> DeliveryEvent:
+        """What was told of it."""
+        told = replace(one, rows=self.rows)
+        return DeliveryEvent(self.id, told, self.begun_at, self.number, self.previous_rows)
+
+
+def newest_revision(tx: Connection, delivery: str) -> Revision | None:
+    """The newest revision of a delivery, or None."""
+    columns = publication.c
+    names = ("id", "revision", "rows", "previous_rows", "begun_at", "folder", "run")
+    asked = (
+        select(*(columns[name] for name in names))
+        .where(columns.delivery == delivery)
+        .order_by(columns.revision.desc())
+        .limit(1)
+    )
+    row = tx.execute(asked).one_or_none()
+    return None if row is None else Revision(*row)
+
+
+def knows_run(tx: Connection, delivery: str, run: str) -> bool:
+    """Whether this run of the producer has published a revision."""
+    here = (publication.c.delivery == delivery) & (publication.c.run == run)
+    return tx.execute(select(publication.c.id).where(here).limit(1)).first() is not None
+
+
+def adopt_revision(tx: Connection, one: Publication) -> Revision | None:
+    """Takes over what was published when servers and catalogs were not told apart; None: another did so."""
+    here = publication.c.delivery == one.delivery_before
+    tx.execute(update(publication).where(here).values(delivery=one.delivery))
+    return newest_revision(tx, one.delivery)
+
+
+def begin_revision(tx: Connection, delivery: str, now: datetime) -> None:
+    """Notes the begin of a first revision, unless a run that was killed has done so."""
+    if begun(tx, delivery) is None:
+        tx.execute(insert(publication_begun).values(delivery=delivery, at=now))
+
+
+def begun(tx: Connection, delivery: str) -> datetime | None:
+    """When publishing began that is not done yet, or None."""
+    asked = select(publication_begun.c.at).where(publication_begun.c.delivery == delivery)
+    found: datetime | None = tx.execute(asked).scalar_one_or_none()
+    return found
+
+
+def count_rows(tx: Connection, revision: Revision, rows: int) -> Revision:
+    """Add the number of rows to a revision that was published without it."""
+    tx.execute(update(publication).where(publication.c.id == revision.id).values(rows=rows))
+    return replace(revision, rows=rows)
+
+
+def finish_revision(
+    tx: Connection, one: Publication, before: Revision | None, run: str, now: datetime
+) -> Revision:
+    """Notes a revision after the newest one: the first is of when it began, a later one of now."""
+    began = now if before else begun(tx, one.delivery) or now
+    number = before.number + 1 if before else 1
+    made = Revision(
+        event_id(one, number, began) if before else first_event_id(one),
+        number,
+        one.rows,
+        before.newest_count if before else None,
+        began,
+        one.folder if one.staged else None,
+        run,
+    )
+    tx.execute(
+        insert(publication).values(
+            id=made.id,
+            delivery=one.delivery,
+            revision=number,
+            rows=made.rows,
+            previous_rows=made.previous_rows,
+            folder=made.folder,
+            run=run,
+            begun_at=began,
+            published_at=now,
+        )
+    )
+    tx.execute(delete(publication_begun).where(publication_begun.c.delivery == one.delivery))
+    return made
+
+
+# The 0-byte file that says that a folder is complete, on a local disk or in an object store.
+
+
+def require_folder(folder: str, make: bool = False) -> None:
+    """Raises DqError when the folder does not exist: nothing was delivered there. `make`: it may be made.
+
+    `folder` is a local path, a `file:` URL, or a URL that Arrow knows (`s3://`, `hdfs://`, `gs://`).
+    Raises MissingTool without pyarrow where that is needed, Unreadable when the place does not answer.
+    """
+    # Object stores have no folders, and HDFS makes one for the first file in it.
+    if make and not is_remote(folder):
+        with _explained(folder):
+            _local(folder).mkdir(parents=True, exist_ok=True)
+    if not make and not folder_is_there(folder):
+        raise DqError(
+            f"Nothing was delivered: {folder} does not exist.",
+            "Write the data first, or check the partition; an empty delivery says --rows 0.",
+        )
+
+
+def folder_is_there(folder: str) -> bool:
+    """Whether there is such a folder. Raises MissingTool and Unreadable as `require_folder` does."""
+    with _explained(folder):
+        if not is_remote(folder):
+            return _local(folder).is_dir()
+        from pyarrow.fs import FileType
+
+        files, path = _remote(folder)
+        return bool(files.get_file_info(path).type is FileType.Directory)
+
+
+def write_marker(folder: str, name: str) -> bool:
+    """Puts the empty file into the folder; False, and nothing is written, when it is there already.
+
+    Raises as `require_folder` does.
+    """
+    with _explained(folder):
+        if not is_remote(folder):
+            try:
+                (_local(folder) / name).touch(exist_ok=False)
+            except FileExistsError:
+                if not (_local(folder) / name).is_file():
+                    raise OSError(errno.EEXIST, f"{name} is no file") from None
+                return False
+            return True
+        from pyarrow.fs import FileType
+
+        files, path = _remote(folder)
+        marker = f"{path.rstrip('/')}/{name}"
+        if files.get_file_info(marker).type is FileType.File:
+            return False
+        files.open_output_stream(marker).close()
+        return True
+
+
+def marker_is_there(folder: str, name: str) -> bool:
+    """Whether the file is there; nothing is written. Raises as `require_folder` does."""
+    with _explained(folder):
+        if not is_remote(folder):
+            return (_local(folder) / name).is_file()
+        from pyarrow.fs import FileType
+
+        files, path = _remote(folder)
+        return bool(files.get_file_info(f"{path.rstrip('/')}/{name}").type is FileType.File)
+
+
+def _local(folder: str) -> Path:
+    return Path(re.sub(r"^file:(//)?", "", folder))
+
+
+def _remote(folder: str) -> tuple[FileSystem, str]:
+    root, path = split(folder)
+    system, before = file_system(root)
+    return system, before + path
+
+
+@contextmanager
+def _explained(folder: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        # Arrow gives ValueError for a scheme that it does not know, OSError for all that a store answers.
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
+        raise Unreadable(
+            f"{folder} cannot be reached or written: {reason}.",
+            mend_of(error, "Check that the place exists and that you may write there."),
+        ) from error
+
+
+# Publishes a delivery: partition, marker, receipt, notices, in this order, each of them once.
+#
+# The journal says what was done, the catalog and the lake say what is: each step looks before it skips. The
+# receipt, the notices and the journal's row commit together, and notices are sent afterwards (`tell`). So a
+# kill at any point, and a retry, end in one of each; and what somebody removed since is put back.
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +280,8 @@ def publish(
         return _is_new(tx, one, known, redelivery, run)
 
     with store.read() as tx:
-        known = journal.newest(tx, one.delivery)
-        old = None if known else journal.newest(tx, one.delivery_before)
+        known = newest_revision(tx, one.delivery)
+        old = None if known else newest_revision(tx, one.delivery_before)
         new, lost = wanted(tx, known), known is not None and not receipts.knows(tx, known.id)
     if known is not None and known.folder and not new and not one.staged:
         # Its files are still where they were staged; what lies below the table is older.
@@ -87,7 +294,7 @@ def publish(
     found = _look(one, catalog)
     if old is not None and found.anything:
         with store.write() as tx:
-            known = journal.adopt(tx, one)
+            known = adopt_revision(tx, one)
             new, lost = wanted(tx, known), known is not None and not receipts.knows(tx, known.id)
     steps = _stand(one, catalog, found, store, now, first=known is None)
     completed = known is not None and known.rows is None and one.rows is not None
@@ -96,16 +303,16 @@ def publish(
         return Published(known.event(one), tuple(steps), tuple(steps.values()))
     with store.write() as tx:
         # Another process may have been here meanwhile: what is read now stays true until this commits.
-        newest = journal.newest(tx, one.delivery)
+        newest = newest_revision(tx, one.delivery)
         new = wanted(tx, newest)
-        made = journal.finish(tx, one, newest, run, now) if new or newest is None else newest
+        made = finish_revision(tx, one, newest, run, now) if new or newest is None else newest
         event = made.event(one)
         again = made is newest
         if not receipts.knows(tx, event.id):
             receipts.write(tx, event)
             steps["receipt"] = "the receipt was not in the store"
         elif again and event.publication.rows is None and one.rows is not None:
-            made = journal.count(tx, made, one.rows)
+            made = count_rows(tx, made, one.rows)
             event = made.event(one)
             receipts.count(tx, event.id, one.rows)
             steps["receipt"] = "the receipt had no number of rows"
@@ -120,7 +327,7 @@ def _is_new(tx: Connection, one: Publication, known: Revision | None, redelivery
         return True
     if one.rows is not None and one.rows != known.newest_count:
         return True
-    return redelivery and not (run and journal.knows_run(tx, one.delivery, run))
+    return redelivery and not (run and knows_run(tx, one.delivery, run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +388,7 @@ def _stand(
     require_folder(one.folder, make=one.rows == 0)
     if first:
         with store.write() as tx:
-            journal.begin(tx, one.delivery, now)
+            begin_revision(tx, one.delivery, now)
     if one.values and not found.place:
         # False where another process was faster.
         if catalog.add_partition(one.database, one.table, one.values, one.folder):
@@ -192,3 +399,43 @@ def _stand(
     if not found.marker and write_marker(one.folder, one.marker):
         steps["marker"] = f"{one.marker} was not there"
     return steps
+
+
+# What was published long ago is forgotten, with what consumers were told of it.
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenPublications:
+    """How many rows are gone: of deliveries that were published, and of what consumers were to be told."""
+
+    publications: int
+    notices: int
+
+
+def placed_deliveries() -> Select[tuple[str]]:
+    """The ids of the newest revisions that lie in a folder of their own."""
+    columns, later = publication.c, publication.alias("later")
+    newer = select(later.c.id).where(
+        later.c.delivery == columns.delivery, later.c.revision > columns.revision
+    )
+    return select(columns.id).where(columns.folder.is_not(None), ~newer.exists())
+
+
+def forget_publications(store: Store, before: datetime) -> ForgottenPublications:
+    """Removes deliveries of which the newest revision was published before an instant, and old notices.
+
+    A delivery goes with all its revisions, so that none is counted anew. A notice that no place took in all
+    that time goes too. What lies beside its table stays: nothing else says where.
+    """
+    columns = publication.c
+    old = (
+        select(columns.delivery)
+        .where(columns.delivery.not_in(select(columns.delivery).where(columns.id.in_(placed_deliveries()))))
+        .group_by(columns.delivery)
+        .having(func.max(columns.published_at) < before)
+    )
+    with store.write() as tx:
+        gone = tx.execute(delete(publication).where(columns.delivery.in_(old))).rowcount
+        tx.execute(delete(publication_begun).where(publication_begun.c.at < before))
+        told = tx.execute(delete(consumer_notice).where(consumer_notice.c.written_at < before)).rowcount
+    return ForgottenPublications(gone, told)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dq.contracts.shared.errors import UsageError
 from dq.lake.paths import is_data_name, unescaped
 from dq.registry.catalog import Partition
-from dq.registry.publishing.partition import partition_values
+from dq.registry.publishing.publication import partition_values
 from dq.registry.table import TableSpec, fold_location
 
 Listing = Callable[[str], Iterable[str]]

@@ -14,7 +14,7 @@ from fakes.schemas import document
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.yaml.load import read
-from dq.registry.exporting.unsaid import walk
+from dq.registry.exporting.export import walk
 
 # Type, and what a JSON Schema and Avro make of it; None where that is the same.
 TYPES = [

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from dq.registry.action import Action, ActionKind
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.diff import Action, ActionKind
 from dq.store.engine import open_store
 
 CONTRACT = """\

@@ -16,7 +16,7 @@ from dq.contracts.slo import read as promises
 from dq.contracts.versions import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.registry.exporting import kinds
-from dq.registry.exporting.exported import Exported
+from dq.registry.exporting.export import Exported
 
 ODCS = kinds.load()["odcs"]
 VERSIONS = tuple(version.removeprefix("v") for version in SUPPORTED)

@@ -12,13 +12,11 @@ from fakes.registrar import Nursery, nursery, serve
 from dq.contracts.model import Contract
 from dq.contracts.subscriptions.subscription import Subscription, read
 from dq.contracts.yaml.parse import parse
-from dq.registry.action import StepResult
-from dq.registry.glue.rates import Rate
-from dq.registry.lake_formation.apply import apply_lake
-from dq.registry.lake_formation.plan import LakeTerms, plan_lake
-from dq.registry.lake_formation.port import LakeFormation, connect_lake
-from dq.registry.lake_formation.steps import LakePlan, LakeStep
-from dq.registry.lake_formation.wanted import wanted_grants
+from dq.registry.diff import StepResult
+from dq.registry.glue.client import Rate
+from dq.registry.lake_formation.client import LakeFormation, connect_lake
+from dq.registry.lake_formation.desired import LakePlan, LakeStep, wanted_grants
+from dq.registry.lake_formation.plan import LakeTerms, apply_lake, plan_lake
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store, open_store
 

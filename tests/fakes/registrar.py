@@ -18,11 +18,10 @@ from fakes.flights import flights
 from sqlalchemy import event
 
 from dq.cli.world.catalogs import iceberg_properties
-from dq.registry.apply import apply, propose
+from dq.registry.apply import RegisterRun, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.orphans import WholeRegistry
-from dq.registry.run_log import RegisterRun
+from dq.registry.plan import WholeRegistry
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store, open_store
 

@@ -9,14 +9,18 @@ from fakes.scheduler import TARGET, promising
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.registry.action import StepResult
-from dq.registry.glue.rates import Rate
-from dq.registry.scheduler.apply import apply_schedules
-from dq.registry.scheduler.entry import ScheduleTerms
-from dq.registry.scheduler.ledger import ScheduleNotes
-from dq.registry.scheduler.plan import SchedulePlan, ScheduleStep, plan_schedules
-from dq.registry.scheduler.port import Scheduler, connect_scheduler
-from dq.registry.scheduler.wanted import wanted_schedules
+from dq.registry.diff import StepResult
+from dq.registry.glue.client import Rate
+from dq.registry.scheduler.client import Scheduler, connect_scheduler
+from dq.registry.scheduler.plan import (
+    ScheduleNotes,
+    SchedulePlan,
+    ScheduleStep,
+    ScheduleTerms,
+    apply_schedules,
+    plan_schedules,
+    wanted_schedules,
+)
 from dq.store.engine import Store, open_store
 
 CATALOG = "glue:123456789012:eu-central-1"

@@ -13,10 +13,9 @@ from fakes.iceberg import RestProxy
 from dq.cli.world.catalogs import iceberg_properties
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.glue.client import connect
-from dq.registry.glue.rates import Rate
+from dq.registry.glue.client import Rate, connect
 from dq.registry.glue.tables import Glue
-from dq.registry.lake_formation.port import LakeFormation, connect_lake
+from dq.registry.lake_formation.client import LakeFormation, connect_lake
 from dq.store.engine import Store, open_store
 
 QUICK = Rate(10_000, 10_000)

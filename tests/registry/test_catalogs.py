@@ -20,18 +20,16 @@ from dq.contracts.shared.errors import DqError
 from dq.contracts.types import CANONICAL
 from dq.contracts.yaml.parse import parse
 from dq.registry import catalogs as shelf_package
-from dq.registry.action import Action, ActionKind, Grade, LiveTable
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings, Partition, StalePlan
 from dq.registry.catalogs import catalogs, open_catalog
+from dq.registry.diff import Action, ActionKind, Grade, LiveTable
 from dq.registry.importing import kinds
 from dq.registry.importing.contract_text import Imported, contract_text
 from dq.registry.importing.sources import of_spec
-from dq.registry.orphans import WholeRegistry
-from dq.registry.plan import plan
-from dq.registry.render import render
-from dq.registry.specify import specs
+from dq.registry.plan import WholeRegistry, plan, render
 from dq.registry.table import TableColumn, TableSpec, clip, marked
+from dq.registry.table_specs import specs
 from dq.store.engine import Store
 
 _OF_THE_SERVER = frozenset({"write.parquet.compression-codec"})

@@ -9,7 +9,7 @@ from fakes.schemas import PLAIN
 
 from dq.contracts.yaml.parse import parse
 from dq.registry.exporting import kinds
-from dq.registry.exporting.unsaid import COLUMNS, FIELDS, PARTS
+from dq.registry.exporting.export import COLUMNS, FIELDS, PARTS
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/import.md"
 FORMS = ("sql", "jsonschema", "avro", "dbt", "pandera", "html")

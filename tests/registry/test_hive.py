@@ -16,12 +16,12 @@ import pytest
 from fakes.flights import flights
 
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.registry.action import Action, ActionKind, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.catalogs._hive_sql import refuse_variants
-from dq.registry.orphans import WholeRegistry
+from dq.registry.diff import Action, ActionKind, Grade
+from dq.registry.plan import WholeRegistry
 from dq.registry.table import TableColumn, marked
 from dq.store.engine import Store
 

@@ -15,9 +15,8 @@ from fakes.scheduler import promising
 
 from dq.cli.main import run
 from dq.contracts.shared.errors import UsageError
-from dq.registry.landing.places import Domain
-from dq.registry.landing.privileges import PUBLISHER, actions_of
-from dq.registry.landing.template import LandingZone, template
+from dq.registry.landing_zone.privileges import PUBLISHER, actions_of
+from dq.registry.landing_zone.template import Domain, LandingZone, template
 
 TARGET = "arn:aws:lambda:eu-central-1:123456789012:function:check"
 

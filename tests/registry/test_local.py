@@ -13,11 +13,11 @@ from fakes.flights import flights
 from sqlalchemy import event
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.action import ActionKind
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import catalogs, open_catalog
-from dq.registry.orphans import WholeRegistry
+from dq.registry.diff import ActionKind
+from dq.registry.plan import WholeRegistry
 from dq.registry.table import marked
 from dq.store.engine import Store
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 from fakes.flights import flights
 
-from dq.registry.action import Action, ActionKind, CatalogPlan, ChangedField, Grade, LiveTable, TableChange
-from dq.registry.orphans import WholeRegistry
-from dq.registry.plan import plan
-from dq.registry.render import render
+from dq.registry.diff import Action, ActionKind, CatalogPlan, ChangedField, Grade, LiveTable, TableChange
+from dq.registry.plan import WholeRegistry, plan, render
 from dq.registry.table import TableColumn, TableSpec, marked
 
 ALL = frozenset({"parquet", "csv", "iceberg"})

@@ -17,7 +17,7 @@ from botocore.model import ServiceModel
 from fakes.glue import REGION, GlueShim
 
 from dq.cli.main import run
-from dq.registry.landing.privileges import (
+from dq.registry.landing_zone.privileges import (
     CONSUMER,
     DUTIES,
     PLANNER,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dq.cli.registering.governed import Governed, governed_as_dict
-from dq.registry.action import StepKind
-from dq.registry.lake_formation.steps import (
+from dq.registry.diff import StepKind
+from dq.registry.lake_formation.desired import (
     DataFilter,
     DefineTag,
     DropFilter,
@@ -16,8 +16,7 @@ from dq.registry.lake_formation.steps import (
     TakeBack,
     UntagColumns,
 )
-from dq.registry.scheduler.entry import ScheduleEntry
-from dq.registry.scheduler.plan import ChangeSchedule, MakeSchedule, RemoveSchedule
+from dq.registry.scheduler.plan import ChangeSchedule, MakeSchedule, RemoveSchedule, ScheduleEntry
 
 ON = ("sales", "orders")
 ACME = GrantKey(*ON, "210987654321")

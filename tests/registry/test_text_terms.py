@@ -17,16 +17,14 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.readers.dataset import locate
-from dq.registry.action import ActionKind, ChangedField, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.diff import FORMAT_RULE
+from dq.registry.diff import FORMAT_RULE, ActionKind, ChangedField, Grade
 from dq.registry.glue.tables import Glue
-from dq.registry.reader import UnsayableTerms
-from dq.registry.render import render
-from dq.registry.specify import specs
-from dq.registry.table import LIFECYCLE, RETIRED, TableSpec, marked
+from dq.registry.plan import render
+from dq.registry.table import LIFECYCLE, RETIRED, TableSpec, UnsayableTerms, marked
+from dq.registry.table_specs import specs
 from dq.store.engine import Store
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from fakes import children
 from fakes.command import Place, Ran, contract, replaced
 from sqlalchemy import Row, create_engine, text
 
-from dq.registry.orphans import limit
+from dq.registry.plan import limit
 
 COUNT = 50
 NAMES = [f"table_{number:02}" for number in range(COUNT)]

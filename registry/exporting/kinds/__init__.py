@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dq.contracts.shared import shelf
-from dq.registry.exporting.exported import ExportKind
+from dq.registry.exporting.export import ExportKind
 
 
 def load() -> dict[str, ExportKind]:

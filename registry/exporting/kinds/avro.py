@@ -10,8 +10,7 @@ from itertools import count
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
-from dq.registry.exporting.unsaid import words
+from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, inner, words
 
 Node = dict[str, object]
 

@@ -10,8 +10,7 @@ from dq.contracts.columns import catalog_type
 from dq.contracts.escaping.markup import html
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.yaml.writing import commented
-from dq.registry.exporting.exported import Exported, ExportKind
-from dq.registry.exporting.unsaid import words
+from dq.registry.exporting.export import Exported, ExportKind, words
 
 # No script, picture or font is ever fetched; the one style stands in the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

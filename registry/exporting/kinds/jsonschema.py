@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
-from dq.registry.exporting.unsaid import words
+from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, inner, words
 from dq.registry.importing.documents import FORMATS, LIMITS, are_values, is_limit
 
 Node = dict[str, object]

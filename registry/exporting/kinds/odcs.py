@@ -16,7 +16,7 @@ from dq.contracts.node import Node
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.source_map import PLACE, plain
 from dq.contracts.yaml.writing import block
-from dq.registry.exporting.exported import Exported, ExportKind, Losses
+from dq.registry.exporting.export import Exported, ExportKind, Losses
 
 Values = dict[str, object]
 

@@ -11,8 +11,7 @@ from dq.contracts.escaping.code import python
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented
-from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns
-from dq.registry.exporting.unsaid import unsaid, words
+from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, unsaid, words
 
 # A comment in the first two lines could name another encoding, in which the rest reads otherwise.
 _HEAD = '''\

@@ -9,8 +9,7 @@ from dq.contracts.escaping.spark_sql import literal, name_in_file
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented
-from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
-from dq.registry.exporting.unsaid import words
+from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, inner, words
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:

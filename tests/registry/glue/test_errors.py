@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from dq.contracts.shared.errors import Unreadable
-from dq.registry.glue.errors import explained
+from dq.registry.glue.client import explained
 
 
 @pytest.mark.parametrize(

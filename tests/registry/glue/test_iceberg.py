@@ -14,8 +14,8 @@ from fakes.glue import GlueShim
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.types import StringType
 
-from dq.registry.action import ActionKind
 from dq.registry.apply import Ending, apply, propose
+from dq.registry.diff import ActionKind
 from dq.registry.glue.tables import Glue
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store

@@ -10,8 +10,8 @@ from fakes.flights import FLIGHTS, flights
 from fakes.glue import GlueShim
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.action import Action, ActionKind
 from dq.registry.apply import Ending, apply, propose
+from dq.registry.diff import Action, ActionKind
 from dq.registry.glue.tables import Glue
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store

@@ -12,15 +12,14 @@ from fakes.flights import flights
 from fakes.glue import Answer, Call, GlueShim, refused
 
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
-from dq.registry.action import ActionKind, Grade
 from dq.registry.apply import Ending, Result, apply, propose
 from dq.registry.catalog import CatalogSettings, Partition
 from dq.registry.catalogs import open_catalog
-from dq.registry.glue.client import connect
-from dq.registry.glue.rates import Bucket, Rate
-from dq.registry.glue.shapes import new_table
+from dq.registry.diff import ActionKind, Grade
+from dq.registry.glue.client import Bucket, Rate, connect
+from dq.registry.glue.conversion import new_table
 from dq.registry.glue.tables import Glue
-from dq.registry.orphans import WholeRegistry
+from dq.registry.plan import WholeRegistry
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 

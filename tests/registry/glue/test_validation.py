@@ -14,9 +14,8 @@ from fakes.glue import GlueShim
 from fakes.glue_mistakes import MISTAKES, RIGHT, planted
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.glue.model_limits import compiled
 from dq.registry.glue.tables import Glue
-from dq.registry.glue.validation import RULES, refuse
+from dq.registry.glue.validation import RULES, compiled, refuse
 
 
 @pytest.mark.parametrize(("operation", "change", "said"), [

@@ -15,10 +15,10 @@ from pyiceberg.table.update import SetPropertiesUpdate
 from pyiceberg.transforms import DayTransform
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestamptzType, UUIDType
 
-from dq.registry.action import Action, ActionKind, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog
-from dq.registry.orphans import WholeRegistry
+from dq.registry.diff import Action, ActionKind, Grade
+from dq.registry.plan import WholeRegistry
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 

@@ -26,12 +26,9 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.subscriptions.subscription import read
 from dq.registry.apply import apply, propose
 from dq.registry.glue.tables import Glue
-from dq.registry.lake_formation.apply import apply_lake
-from dq.registry.lake_formation.ledger import noted_grants
-from dq.registry.lake_formation.plan import LakeTerms, plan_lake
-from dq.registry.lake_formation.port import LakeFormation
-from dq.registry.lake_formation.steps import Give, GrantKey, LakePlan
-from dq.registry.lake_formation.wanted import wanted_tags
+from dq.registry.lake_formation.client import LakeFormation
+from dq.registry.lake_formation.desired import Give, GrantKey, LakePlan, wanted_tags
+from dq.registry.lake_formation.plan import LakeTerms, apply_lake, noted_grants, plan_lake
 from dq.store.engine import Store
 
 

@@ -13,8 +13,8 @@ from fakes.lake_grants import CATALOG, EXPECTED, TABLES, TODAY, granting, kept, 
 
 from dq.registry.apply import apply, propose
 from dq.registry.glue.tables import Glue
-from dq.registry.lake_formation.ledger import noted_grants
-from dq.registry.lake_formation.port import LakeFormation
+from dq.registry.lake_formation.client import LakeFormation
+from dq.registry.lake_formation.plan import noted_grants
 from dq.store.engine import Store, open_store
 
 # Two of the thirty are not over yet then.

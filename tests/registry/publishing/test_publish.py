@@ -18,13 +18,9 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.publishing import notices
-from dq.registry.publishing.cloud_event import cloud_event
-from dq.registry.publishing.marker import require_folder, write_marker
-from dq.registry.publishing.notices import ConsumerNotice, unsent
-from dq.registry.publishing.notify import JsonLines
-from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
-from dq.registry.publishing.publish import Published, ReceiptBook, publish
-from dq.registry.publishing.tell import LEASE, tell
+from dq.registry.publishing.notices import LEASE, ConsumerNotice, JsonLines, tell, unsent
+from dq.registry.publishing.publication import DeliveryEvent, Publication, cloud_event, publication
+from dq.registry.publishing.publish import Published, ReceiptBook, publish, require_folder, write_marker
 from dq.store.engine import Store
 
 NOW = datetime(2026, 11, 20, 6, 5, tzinfo=UTC)
@@ -327,7 +323,7 @@ def test_who_took_a_notice_by_a_clock_that_is_ahead_keeps_nobody_waiting(
         number = tx.execute(text("SELECT number FROM consumer_notice")).scalar_one()
     # Killed before it was sent.
     ahead = datetime.now(UTC) + timedelta(days=365)
-    assert notices.take(store, number, ahead, LEASE) is not None
+    assert notices.take_notices(store, number, ahead, LEASE) is not None
 
     def waits(_: float) -> None:
         raise AssertionError("it waits for who is dead")

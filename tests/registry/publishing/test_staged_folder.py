@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.publishing.audit.staged_folder import staged_folder
+from dq.registry.publishing.audit import staged_folder
 
 OLD = 1_700_000_000
 

@@ -24,11 +24,9 @@ from fakes.quiet_server import QuietServer
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.publishing import notices
-from dq.registry.publishing.notices import ConsumerNotice
+from dq.registry.publishing.notices import ConsumerNotice, PlaceDown, tell
 from dq.registry.publishing.publication import DeliveryEvent, publication
-from dq.registry.publishing.tell import PlaceDown, tell
-from dq.registry.sns.topic import _client, tell_topic
-from dq.registry.sns.validation import MessageRefused
+from dq.registry.sns.topic import MessageRefused, _client, tell_topic
 from dq.store.engine import Store
 
 SCHEMA = json.loads(
@@ -276,7 +274,7 @@ CHILD = """
     import os, sys
     from datetime import UTC, datetime, timedelta
     from sqlalchemy import event
-    from dq.registry.publishing.tell import tell
+    from dq.registry.publishing.notices import tell
     from dq.registry.sns.topic import tell_topic
     from dq.store.engine import open_store
 

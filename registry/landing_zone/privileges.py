@@ -192,7 +192,7 @@ Places = Mapping[On, Sequence[Any]]
 """ARNs, nodes of CloudFormation that give some, and `Bounded` ones."""
 
 
-def policy(duty: Duty, places: Places, without: str | None = None) -> Node:
+def duty_policy(duty: Duty, places: Places, without: str | None = None) -> Node:
     """The policy of IAM for a duty, but for what has no place, and what is for `without` alone."""
     return {"Version": VERSION, "Statement": list(_statements(duty, places, without))}
 

@@ -1,31 +1,178 @@
-"""The stack of CloudFormation with what `dq` expects of an account: topics, queue, schedule group and roles.
-
-Source of the shapes: the template reference of CloudFormation.
-"""
+"""The stack of CloudFormation that `dq` expects of an account: topics, queue, schedule group, roles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.landing import topics
-from dq.registry.landing.places import Domain, bucket_places, file_arns, glue_places, logical, own
-from dq.registry.landing.privileges import (
+from dq.registry.landing_zone.privileges import (
     GOVERNED,
     PLANNER,
     PUBLISHER,
     REGISTRAR,
     VERSION,
     WATCHER,
+    Bounded,
     On,
     Places,
-    policy,
+    duty_policy,
 )
-from dq.registry.scheduler.entry import TARGETS, service_of
+from dq.registry.scheduler.plan import TARGETS, service_of
+
+# Where a domain's tables and files are, as resources of policies in a stack.
 
 Node = dict[str, Any]
+
+# What a policy written into a role has room for, beside the rest.
+_MOST_FOLDERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What is published together: its topic, databases, and the folders of its tables in S3.
+
+    `name` is "" for a topic of all domains. `markers` are the names of the files that say that a delivery
+    is complete. `readers` are the accounts that subscribe.
+    """
+
+    name: str
+    topic: str
+    databases: Sequence[str] = ()
+    folders: Sequence[str] = ()
+    markers: Sequence[str] = ()
+    readers: Sequence[str] = ()
+
+
+def own(service: str, rest: str) -> Node:
+    """The ARN of something in the stack's own account and region."""
+    return {"Fn::Sub": f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{rest}"}
+
+
+def glue_places(databases: Iterable[str]) -> list[Node]:
+    """The catalog, these databases, and all of their tables."""
+    names = [_literal(one) for one in sorted(set(databases))]
+    named = [part for one in names for part in (f"database/{one}", f"table/{one}/*")]
+    return [own("glue", one) for one in ("catalog", *named)]
+
+
+def file_arns(folders: Iterable[str], pattern: str) -> list[Node]:
+    """What matches the pattern below these folders `s3://bucket/path`."""
+    return [_bucket_arn("/".join((*map(_literal, way), pattern))) for way in _ways(folders)]
+
+
+def bucket_places(folders: Iterable[str]) -> list[Bounded]:
+    """The buckets of these folders, each to be listed below them alone."""
+    by_bucket: dict[str, list[str]] = {}
+    for bucket, *path in _ways(folders):
+        by_bucket.setdefault(bucket, []).append("/".join(map(_for_iam, path)))
+    return [
+        Bounded(_bucket_arn(_literal(bucket)), _below(paths) if all(paths) else {})
+        for bucket, paths in sorted(by_bucket.items())
+    ]
+
+
+def _below(paths: Iterable[str]) -> Node:
+    return {"StringLike": {"s3:prefix": [part for one in paths for part in (one, f"{one}/*")]}}
+
+
+def logical(name: str) -> str:
+    """A logical id of letters and digits alone, another one for each name."""
+    return re.sub("[^A-Za-z0-9]", lambda found: f"x{ord(found[0]):02x}", name)
+
+
+def _ways(folders: Iterable[str]) -> list[list[str]]:
+    """Bucket and path of each folder that lies in no other; those of a bucket in one where they are many."""
+    ways = sorted({tuple(re.sub("^s3[an]?://", "", one).rstrip("/").split("/")) for one in folders})
+    outer = list(_outer(ways))
+    if len(outer) <= _MOST_FOLDERS:
+        return [list(one) for one in outer]
+    buckets = sorted({one[0] for one in outer})
+    return [_common([one for one in outer if one[0] == bucket]) for bucket in buckets]
+
+
+def _outer(ways: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    kept: tuple[str, ...] = ()
+    for one in ways:
+        if not kept or one[: len(kept)] != kept:
+            kept = one
+            yield one
+
+
+def _common(ways: list[tuple[str, ...]]) -> list[str]:
+    return [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*ways, strict=False))]
+
+
+def _for_iam(text: str) -> str:
+    """A name as a policy reads it: a contract must not widen a role by a pattern in it."""
+    return re.sub("[*?$]", lambda found: f"${{{found[0]}}}", text)
+
+
+def _literal(text: str) -> str:
+    """The same inside of Fn::Sub."""
+    return _for_iam(text).replace("${", "${!")
+
+
+def _bucket_arn(way: str) -> Node:
+    return {"Fn::Sub": f"arn:${{AWS::Partition}}:s3:::{way}"}
+
+
+# Who may publish to a domain's topic, and who may subscribe: the policy of the topic itself.
+
+# What may be told by a topic; a mail or a phone is no consumer.
+_PROTOCOLS = ["firehose", "https", "lambda", "sqs"]
+
+
+def topic_policy(topic: str, publisher: str, readers: Sequence[str], condition: str) -> Node:
+    """The policy of a topic of the stack: its publisher, where the stack has that one, and its readers.
+
+    `readers` are accounts, each of which gives on what it may as its own administrators say. Nobody speaks
+    without encryption.
+    """
+    here = [{"Ref": topic}]
+    statements: list[Node] = [
+        {
+            "Sid": "Encrypted",
+            "Effect": "Deny",
+            "Principal": "*",
+            "Action": ["sns:Publish", "sns:Subscribe"],
+            "Resource": here,
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        },
+        {
+            "Fn::If": [
+                condition,
+                {
+                    "Sid": "Publisher",
+                    "Effect": "Allow",
+                    "Principal": {"AWS": {"Fn::GetAtt": [publisher, "Arn"]}},
+                    "Action": "sns:Publish",
+                    "Resource": here,
+                },
+                {"Ref": "AWS::NoValue"},
+            ]
+        },
+    ]
+    if readers:
+        statements.append(
+            {
+                "Sid": "Subscribers",
+                "Effect": "Allow",
+                "Principal": {"AWS": sorted(readers)},
+                "Action": "sns:Subscribe",
+                "Resource": here,
+                "Condition": {"StringEquals": {"sns:Protocol": _PROTOCOLS}},
+            }
+        )
+    return {"Version": VERSION, "Statement": statements}
+
+
+# The stack of CloudFormation with what `dq` expects of an account: topics, queue, schedule group and roles.
+#
+# Source of the shapes: the template reference of CloudFormation.
 
 _LONGEST_KEPT = 14 * 24 * 3600
 _MOST_RESOURCES = 500
@@ -81,7 +228,7 @@ def template(zone: LandingZone) -> Node:
             "AWS::SNS::TopicPolicy",
             {
                 "Topics": [{"Ref": f"Topic{name}"}],
-                "PolicyDocument": topics.policy(f"Topic{name}", f"Publisher{name}", one.readers, _PUBLISHERS),
+                "PolicyDocument": topic_policy(f"Topic{name}", f"Publisher{name}", one.readers, _PUBLISHERS),
             },
         )
     if zone.target:
@@ -89,7 +236,7 @@ def template(zone: LandingZone) -> Node:
     if zone.locations:
         files: Places = {On.FILES: file_arns(zone.locations, "*"), On.BUCKETS: bucket_places(zone.locations)}
         made["LakeReader"] = _role(
-            zone.lake_role, {"Service": "lakeformation.amazonaws.com"}, policy(WATCHER, files)
+            zone.lake_role, {"Service": "lakeformation.amazonaws.com"}, duty_policy(WATCHER, files)
         )
     if len(made) > _MOST_RESOURCES:
         raise UsageError(
@@ -150,16 +297,18 @@ def _registrars(zone: LandingZone) -> Node:
     without = None if zone.governed else GOVERNED
     made = {
         "Registrar": _role(
-            "dq-registrar", {"AWS": {"Ref": "RegistrarPrincipal"}}, policy(REGISTRAR, places, without)
+            "dq-registrar", {"AWS": {"Ref": "RegistrarPrincipal"}}, duty_policy(REGISTRAR, places, without)
         ),
         "Planner": {
-            **_role("dq-planner", {"AWS": {"Ref": "PlannerPrincipal"}}, policy(PLANNER, places, without)),
+            **_role(
+                "dq-planner", {"AWS": {"Ref": "PlannerPrincipal"}}, duty_policy(PLANNER, places, without)
+            ),
             "Condition": _PLANNER,
         },
     }
     for at, more in enumerate(glue[1:], 2):
         for name, duty in (("Registrar", REGISTRAR), ("Planner", PLANNER)):
-            document = policy(duty, {On.TABLES: more})
+            document = duty_policy(duty, {On.TABLES: more})
             one = _resource("AWS::IAM::ManagedPolicy", {"PolicyDocument": document, "Roles": [{"Ref": name}]})
             made[f"{name}{at}"] = {**one, "Condition": _PLANNER} if name == "Planner" else one
     return made
@@ -202,7 +351,7 @@ def _publisher(one: Domain, topic: str) -> Node:
     role = _role(
         name if len(name) <= _ROLE_NAME else "",
         {"AWS": {"Ref": "PublisherPrincipals"}},
-        policy(PUBLISHER, places),
+        duty_policy(PUBLISHER, places),
         carries,
     )
     return {**role, "Condition": _PUBLISHERS}

@@ -1,21 +1,96 @@
-"""From a contract to the tables that it promises."""
+"""From a contract to the tables that it promises, and the facts of the contract that each table carries."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 
+from dq.contracts import slo
 from dq.contracts.access.data_location import DataPlace, server_of
 from dq.contracts.access.text_format import text_format
 from dq.contracts.columns import catalog_type
 from dq.contracts.extension import dataset
-from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.model import Contract, Property, SchemaObject, Team
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.tables.table_name import database_name, is_view, table_folder, table_name
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.contract_facts import facts
-from dq.registry.reader import TEXTS, reader_terms
-from dq.registry.table import VIEW, ReaderTerms, TableColumn, TableSpec, marked
+from dq.registry.table import (
+    CONTRACT,
+    CONTRACT_VERSION,
+    LIFECYCLE,
+    OBJECT,
+    PARTITION_INDEXES,
+    REGISTRY,
+    TEXTS,
+    VIEW,
+    ReaderTerms,
+    TableColumn,
+    TableSpec,
+    clip,
+    index_text,
+    marked,
+    reader_terms,
+)
+
+# What a table says of its contract: the `dq.*` parameters that people and tools read in a catalog.
+
+# The metastore of Hive keeps 4,000.
+_LONGEST = 1_000
+
+
+def facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, str]:
+    """The facts of one object by parameter; "" for what the contract does not say."""
+    made = {
+        REGISTRY: registry,
+        CONTRACT: contract.id,
+        CONTRACT_VERSION: contract.version,
+        OBJECT: one.name,
+        "dq.owner": _owner(contract),
+        "dq.domain": contract.domain or "",
+        LIFECYCLE: contract.status or "",
+        "dq.slo": "; ".join(_promises(contract, one)),
+        "dq.channel": ", ".join(_channels(contract)),
+        PARTITION_INDEXES: index_text(tuple(keys) for keys in dataset(one)[0].partition_indexes),
+        "dq.classification": ", ".join(sorted(_classifications(one.properties))),
+    }
+    return made | {key: clip(made[key], _LONGEST) for key in ("dq.slo", "dq.channel", "dq.classification")}
+
+
+def _owner(contract: Contract) -> str:
+    if isinstance(contract.team, Team) and contract.team.name:
+        return contract.team.name
+    owners = (member for member in contract.members() if "owner" in (member.role or "").lower())
+    return next((member.username for member in owners), "")
+
+
+def _promises(contract: Contract, one: SchemaObject) -> list[str]:
+    """Such as `daily: 0 6 * * * Europe/Berlin, 95%`. What cannot be understood is the gate's to say."""
+    promised, _ = slo.read(contract)
+    return [
+        f"{each.id}: {each.sla.schedule} {each.delivery.timezone}, {each.delivery.objective}"
+        for each in promised
+        if each.object.name == one.name
+    ]
+
+
+def _channels(contract: Contract) -> list[str]:
+    return [f"{each.tool}:{each.channel}" if each.tool else each.channel for each in contract.support]
+
+
+def _classifications(properties: list[Property]) -> set[str]:
+    """Every word by which a column of the object, or a part of one, is classified."""
+    words: set[str] = set()
+    for prop in properties:
+        words |= {prop.classification} if prop.classification else set()
+        words |= _classifications(prop.properties)
+        if prop.items is not None:
+            words |= _classifications([prop.items])
+        if prop.map is not None:
+            words |= _classifications([prop.map.key, prop.map.value])
+    return words
+
+
+# From a contract to the tables that it promises.
 
 # What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
