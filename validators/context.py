@@ -10,8 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 from dq.contracts import slo
 from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
 from dq.contracts.shared.outcome import Finding
-from dq.validators import elements
-from dq.validators.elements import Reference
+from dq.validators.elements import Reference, dotted, references_of
 
 T = TypeVar("T")
 
@@ -98,8 +97,8 @@ class Walk:
             tuple(clauses),
             tuple(one.property for one in columns),
             tuple(one.quality for one in clauses),
-            elements.dotted(contract),
-            tuple(elements.references(related)),
+            dotted(contract),
+            tuple(references_of(related)),
         )
 
 

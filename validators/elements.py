@@ -36,7 +36,7 @@ def by_id(contract: Contract) -> frozenset[str]:
     return frozenset(found)
 
 
-def repeated(contract: Contract, walk: Walk) -> frozenset[str]:
+def repeated_names(contract: Contract, walk: Walk) -> frozenset[str]:
     """Every `object.property` inside of an array or map, with which no key can be compared."""
     if not any(prop.items or prop.map for prop in walk.properties):
         return frozenset()
@@ -67,7 +67,7 @@ def name_paths(contract: Contract) -> tuple[str, ...]:
     return (*objects, *(prop.path("name") for one in contract.objects for prop in one.properties))
 
 
-def siblings(contract: Contract, walk: Walk) -> Iterator[Sequence[Node]]:
+def sibling_nodes(contract: Contract, walk: Walk) -> Iterator[Sequence[Node]]:
     """Every list of elements that have ids; an id is one of a list, and not of the contract."""
     yield contract.servers
     yield contract.objects
@@ -91,7 +91,7 @@ class Reference(NamedTuple):
     text: str
 
 
-def references(relationships: Iterable[Relationship]) -> Iterator[Reference]:
+def references_of(relationships: Iterable[Relationship]) -> Iterator[Reference]:
     """Every end of every relationship."""
     for relationship in relationships:
         for key, names in (("from", relationship.from_), ("to", relationship.to)):

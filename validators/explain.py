@@ -43,9 +43,13 @@ class Explained:
         parts = [f"{self.id} ({', '.join(self.facts)})"]
         parts.append(textwrap.fill(self.summary, width) if of_gate else self.summary)
         if of_gate:
-            parts += [_prose("Why", self.why, width), _yaml("Bad", self.bad), _yaml("Good", self.good)]
+            parts += [
+                _filled("Why", self.why, width),
+                _indented("Bad", self.bad),
+                _indented("Good", self.good),
+            ]
         if self.mend:
-            parts.append(_prose("Mend", self.mend, width) if of_gate else f"Instead\n{self.mend}")
+            parts.append(_filled("Mend", self.mend, width) if of_gate else f"Instead\n{self.mend}")
         if self.arguments:
             lines = [
                 f"  {one.name}: {one.description} Default: {_shown(one.default)}" for one in self.arguments
@@ -117,12 +121,12 @@ def _facts(rule: Rule) -> list[str]:
     return facts
 
 
-def _prose(heading: str, text: str, width: int) -> str:
+def _filled(heading: str, text: str, width: int) -> str:
     paragraphs = [textwrap.fill(part, width) for part in text.split("\n\n")]
     return "\n".join([heading, *("\n\n".join(paragraphs).splitlines())])
 
 
-def _yaml(heading: str, text: str) -> str:
+def _indented(heading: str, text: str) -> str:
     return heading + "\n" + textwrap.indent(text.rstrip("\n"), "    ")
 
 

@@ -15,9 +15,9 @@ from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
 from dq.contracts.tables.promised_tables import PromisedTable, promised_tables
-from dq.validators import elements
 from dq.validators.alike import alike
 from dq.validators.context import Context
+from dq.validators.elements import by_id, leaves, name_paths, repeated_names
 from dq.validators.table_conflicts import TableConflicts, TableHolder, TablesAtBase
 
 
@@ -60,8 +60,8 @@ class Entry:
             contract.at("id"),
             tuple(one.name for one in contract.objects),
             "\n".join(("", *context.walk.names, "")),
-            elements.repeated(contract, context.walk),
-            elements.by_id(contract),
+            repeated_names(contract, context.walk),
+            by_id(contract),
             tuple(_links(contract, context)),
             promised_tables(contract),
         )
@@ -69,8 +69,8 @@ class Entry:
 
 def _links(contract: Contract, context: Context) -> Iterable[Link]:
     own = {name for one in contract.objects for name in (one.name, one.physical_name) if name}
-    leaving = [one for one in context.walk.references if elements.leaves(one.text, own)]
-    needs = elements.name_paths(contract) if leaving else ()
+    leaving = [one for one in context.walk.references if leaves(one.text, own)]
+    needs = name_paths(contract) if leaving else ()
     for one in leaving:
         node = one.relationship
         yield Link(one.key, one.text, node.at(one.key), node.path(one.key), needs)

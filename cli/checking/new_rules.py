@@ -13,8 +13,8 @@ from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.selection import testable, wanted
-from dq.validators.git import base_root
-from dq.validators.git.base import Base, base
+from dq.validators.git.base import Base, open_base
+from dq.validators.git.base_root import registry_root
 
 Words = Sequence[str]
 
@@ -44,8 +44,8 @@ def _then(paths: Sequence[Path], ref: str) -> Callable[[Contract], Contract | No
     """What a contract was at the base: itself where nothing touched it, None where it is new."""
     bases: dict[Path, Base] = {}
     for path in paths:
-        root = base_root.root(path, ref)
-        bases.setdefault(root.folder, base(root.folder, ref, root.tip))
+        root = registry_root(path, ref)
+        bases.setdefault(root.folder, open_base(root.folder, ref, root.tip))
     changes = [one.changed() for one in bases.values()]
     touched = {
         os.path.normpath(one.root / file)

@@ -25,7 +25,7 @@ from dq.validators.compat import Comparison, DiffTerms, Judged, Mode, Verdict, d
 from dq.validators.compat.findings import asked, summary
 from dq.validators.compat.judged import Aspect
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
-from dq.validators.git.base import at
+from dq.validators.git.base import bytes_at
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
 
@@ -93,7 +93,7 @@ def _contract(place: str) -> Contract:
         if not (colon and path):
             mend = "Name a file, or REF:path of a file in Git."
             raise Unreadable(f"{place} does not exist.", mend) from None
-        data = at(Path(), ref, path)
+        data = bytes_at(Path(), ref, path)
     parsed = parse(data, place)
     if parsed.contract is None:
         first = parsed.findings[0]

@@ -18,15 +18,16 @@ from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
-from dq.validators.git import base_root, tree, work_tree
-from dq.validators.git.base import Base, Changed, base, compare_with
+from dq.validators.git.base import Base, Changed, compare_with, open_base
+from dq.validators.git.base_root import registry_root
 from dq.validators.git.subscriptions import at_base
 from dq.validators.git.tables import tables_at_base
+from dq.validators.git.tree import entry_content, tree_entries
+from dq.validators.git.work_tree import checked_out_content, is_same_content, nearest_folder
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
-from dq.validators.policy import changes as policy_changes
-from dq.validators.policy import stricter
-from dq.validators.policy.changes import ChangedPolicy
+from dq.validators.policy.changes import ID, ChangedPolicy, change_severity, changed_policies, policy_findings
 from dq.validators.policy.policy import DEFAULT, Policy
+from dq.validators.policy.stricter import stricter_changes, stricter_findings
 from dq.validators.table_conflicts import TablesAtBase
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def compared(
     the command that mends it.
     """
     rules, today = rules_of(), world.now().date()
-    found = base(*_root(paths, ref))
-    changes = policy_changes.changed(found)
+    found = open_base(*_root(paths, ref))
+    changes = changed_policies(found)
     if policy_file is None:
         laws = list(_laws(found, paths[0], {one.file for one in changes}, rules))
     else:
@@ -69,9 +70,12 @@ def compared(
     wrong: list[Finding] = list(linted.findings)
     for law in laws[1:]:
         other, judged = _judged(found, changed, tables, law, terms, rules)
-        wrong, comparison = stricter.findings(wrong, other.findings), stricter.changes(comparison, judged)
-    severity = policy_changes.severity(rules[policy_changes.ID], [law.policy for law in laws])
-    told = policy_changes.findings(changes, severity) if severity is not None else []
+        wrong, comparison = (
+            stricter_findings(wrong, other.findings),
+            stricter_changes(comparison, judged),
+        )
+    severity = change_severity(rules[ID], [law.policy for law in laws])
+    told = policy_findings(changes, severity) if severity is not None else []
     every = sorted(
         [*wrong, *findings(comparison, today), *told], key=lambda one: (one.at, one.rule, one.path)
     )
@@ -82,7 +86,7 @@ def compared(
 
 def _root(paths: list[Path], ref: str) -> tuple[Path, str, str]:
     """The one registry that the paths belong to, the reference, and its commit."""
-    roots = [base_root.root(path, ref) for path in paths]
+    roots = [registry_root(path, ref) for path in paths]
     other = next((one.folder for one in roots if one != roots[0]), None)
     if other is not None:
         raise UsageError(
@@ -96,7 +100,7 @@ def _laws(found: Base, start: Path, changed: set[str], rules: Rules) -> Iterator
     """The base's policy, and what would judge after the merge where the branch changes that."""
     data = found.policy()
     yield Law(DEFAULT if data is None else policy_of((f"{POLICY_FILE} at the base", data), rules))
-    nearest = work_tree.nearest(start, found.repo.top, POLICY_FILE)
+    nearest = nearest_folder(start, found.repo.top, POLICY_FILE)
     if nearest is None:
         if POLICY_FILE in changed:
             yield Law(DEFAULT)
@@ -113,17 +117,17 @@ def _named(found: Base, file: Path, rules: Rules) -> tuple[list[Law], list[Chang
     ways = ((Path(os.path.normpath(file.absolute())), top), (file.resolve(), top.resolve()))
     for name in (way.relative_to(above).as_posix() for way, above in ways if way.is_relative_to(above)):
         then, last = (
-            tree.lookup(found.repo, [commit], name).get(commit) for commit in (found.commit, found.tip)
+            tree_entries(found.repo, [commit], name).get(commit) for commit in (found.commit, found.tip)
         )
-        data = tree.content(found.repo, last)
+        data = entry_content(found.repo, last)
         if data is None:
             continue
         laws = [Law(policy_of((f"{file} at the base", data), rules))]
-        now = work_tree.content(Found(top, name))
-        if work_tree.same(now, then) or work_tree.same(now, last):
+        now = checked_out_content(Found(top, name))
+        if is_same_content(now, then) or is_same_content(now, last):
             return laws, []
         laws.append(Law(_tame(policy_of((str(file), files.read(name, root=top)), rules))))
-        return laws, [ChangedPolicy(Path(shown).as_posix(), tree.content(found.repo, then), now)]
+        return laws, [ChangedPolicy(Path(shown).as_posix(), entry_content(found.repo, then), now)]
     return [Law(policy_of(written(found.root, file), rules))], []
 
 

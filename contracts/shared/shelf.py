@@ -27,10 +27,11 @@ def load(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
     """Every item on the shelf by id, in the order of the file names.
 
     Each module of `package` (but those that start with an underscore) must define `attribute`, an
-    instance of `kind`. Raises BrokenShelf for a file without one, and for twins.
+    instance of `kind`; a package in it that defines none is a group of such modules. Raises BrokenShelf for
+    a file without one, and for twins.
     """
     items: dict[str, T] = {}
-    for module in _modules(package):
+    for module in _modules(package, attribute):
         item = getattr(module, attribute, None)
         if not isinstance(item, kind):
             raise BrokenShelf(f"{module.__name__} defines no {attribute} of type {kind.__name__}")
@@ -42,7 +43,11 @@ def load(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
 
 # No file is laid on a shelf while a process runs, and each contract asks for several shelves.
 @cache
-def _modules(package: ModuleType) -> tuple[ModuleType, ...]:
-    found = sorted(one.name for one in pkgutil.iter_modules(package.__path__))
-    names = (name for name in found if not name.startswith("_"))
-    return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)
+def _modules(package: ModuleType, attribute: str) -> tuple[ModuleType, ...]:
+    found: list[ModuleType] = []
+    for _, name, is_package in pkgutil.iter_modules(package.__path__):
+        if not name.startswith("_"):
+            module = importlib.import_module(f"{package.__name__}.{name}")
+            is_group = is_package and not hasattr(module, attribute)
+            found += _modules(module, attribute) if is_group else (module,)
+    return tuple(sorted(found, key=lambda module: module.__name__.rpartition(".")[2]))

@@ -20,7 +20,7 @@ from dq.validators import rules as shelf
 from dq.validators.context import nothing
 from dq.validators.lint import lint, lint_files, rules_of
 from dq.validators.lint.subscriptions import SubscriptionFiles
-from dq.validators.policy import changes
+from dq.validators.policy.changes import ChangedPolicy, policy_findings
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import Policy, RuleSetting
 from dq.validators.rule import Rule, RuleScope
@@ -54,8 +54,8 @@ SHELF = Path(__file__).parents[2] / "validators" / "rules"
 def _findings(rule: Rule, document: bytes) -> list[Finding]:
     if rule.scope is RuleScope.CHANGE:
         _, wrong = read(document, "dq-policy.yaml", RULES)
-        changed = changes.ChangedPolicy("dq-policy.yaml", b"profile: strict\n", document)
-        return [*wrong, *changes.findings([changed], rule.severity)]
+        changed = ChangedPolicy("dq-policy.yaml", b"profile: strict\n", document)
+        return [*wrong, *policy_findings([changed], rule.severity)]
     if rule.policies:
         policy, wrong = read(document, "dq-policy.yaml", RULES)
         base = [(rule_page.BASE_FILE, BASE)]
@@ -94,7 +94,7 @@ def test_the_base_contract_has_no_finding() -> None:
 
 
 def test_every_file_in_the_folder_is_a_rule_named_after_its_file() -> None:
-    files = sorted(path.stem for path in SHELF.glob("*.py") if not path.stem.startswith("_"))
+    files = sorted(path.stem for path in SHELF.rglob("*.py") if not path.stem.startswith("_"))
 
     assert files == sorted(id_.replace("-", "_") for id_ in RULES)
 
@@ -122,7 +122,8 @@ def test_good_gives_no_finding(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_a_rule_has_a_kebab_case_id_and_a_short_file(rule: Rule) -> None:
-    source = (SHELF / f"{rule.id.replace('-', '_')}.py").read_text("utf-8")
+    (file,) = SHELF.rglob(f"{rule.id.replace('-', '_')}.py")
+    source = file.read_text("utf-8")
 
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.id)
     assert len(source.splitlines()) <= 120
@@ -170,6 +171,19 @@ def test_a_new_file_on_a_shelf_is_used(tmp_path: Path, monkeypatch: pytest.Monke
     text, line = rule_page.document("name: test\n")
     found = lint(text.encode(), rule_page.BASE_FILE, rules=rules, today=TODAY)
     assert [(one.rule, one.at.line, one.contract) for one in found] == [("named-test", line, "orders")]
+
+
+def test_rules_may_lie_in_groups_and_are_taken_by_file_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("grouped_rules", "grouped_rules/columns", "grouped_rules/keys"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "__init__.py").write_text("")
+    for place, id_ in (("columns/b", "rule-b"), ("keys/a", "rule-a"), ("c", "rule-c")):
+        (tmp_path / "grouped_rules" / f"{place}.py").write_text(NEW_RULE.replace("named-test", id_))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert list(rules_of(import_module("grouped_rules"))) == ["rule-a", "rule-b", "rule-c"]
 
 
 def test_a_file_without_a_rule_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

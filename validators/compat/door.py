@@ -13,13 +13,15 @@ from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.compat import lifecycle, subscribers, version, waive
 from dq.validators.compat.judged import ChangePlace, Comparison, Judged, comparison, judged, lowered
 from dq.validators.compat.judgement import table
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES, NOTICE_DAYS, Setting, engine, formats_of
 from dq.validators.compat.judgement.words import Bump, Judgement, Mode, Verdict, neutral
 from dq.validators.compat.judgement.words import replace as replaced
-from dq.validators.compat.waive import Waiver
+from dq.validators.compat.lifecycle import is_enforced, judge_removal, judge_status, why_not_enforced
+from dq.validators.compat.subscribers import affected_consumers
+from dq.validators.compat.version import judge_version, required_version
+from dq.validators.compat.waive import Waiver, apply_waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,46 +65,48 @@ def diff(
     out. Pure: no file, clock or network is touched, and no contract makes it raise.
     """
     if before is not None and after is not None:
-        return both(before, after, terms, earlier)
-    return alone(before, after, terms)
+        return compare_versions(before, after, terms, earlier)
+    return compare_one_sided(before, after, terms)
 
 
-def alone(
+def compare_one_sided(
     before: Contract | None, after: Contract | None, terms: DiffTerms, added: str = "contract-added"
 ) -> Comparison:
     """A contract that came or went."""
     contract = before or after
     if contract is None:
         return Comparison(())
-    judgement = lifecycle.removal(before, terms.today) if before else neutral(added, Bump.NONE)
+    judgement = judge_removal(before, terms.today) if before else neutral(added, Bump.NONE)
     old, new = before.version if before else None, after.version if after else None
     place = ChangePlace(contract.id, "", "", old, new, contract.at(), contract.at())
     found = [_judged(judgement, place, contract, terms, _mode(contract, "", terms))]
-    draft = before is not None and not lifecycle.enforced(before, terms.today)
+    draft = before is not None and not is_enforced(before, terms.today)
     if draft and judgement.rule == "contract-removed":
-        found = [lowered(one, Bump.NONE, why=lifecycle.not_enforced(contract)) for one in found]
-    return comparison(waive.apply(found, terms.waivers, terms.today), None)
+        found = [lowered(one, Bump.NONE, why=why_not_enforced(contract)) for one in found]
+    return comparison(apply_waivers(found, terms.waivers, terms.today), None)
 
 
-def both(before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract] = ()) -> Comparison:
+def compare_versions(
+    before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract] = ()
+) -> Comparison:
     """Two versions of a contract, whatever their ids and versions say."""
     found = content(before, after, terms)
     found += _transitive(before, after, terms, earlier, found)
-    if not lifecycle.enforced(before, terms.today):
-        found = [lowered(one, Bump.NONE, why=lifecycle.not_enforced(before)) for one in found]
-    step = lifecycle.status(before, after, terms.setting(before, after))
+    if not is_enforced(before, terms.today):
+        found = [lowered(one, Bump.NONE, why=why_not_enforced(before)) for one in found]
+    step = judge_status(before, after, terms.setting(before, after))
     if step is not None:
         place = _at(before, after, "status", before.status, after.status)
         found.append(_judged(step, place, before, terms, _mode(before, "", terms)))
-    found = waive.apply(found, terms.waivers, terms.today)
+    found = apply_waivers(found, terms.waivers, terms.today)
     asked = max((one.bump for one in found), key=lambda one: one.rank, default=Bump.NONE)
-    bumped = version.judge(before.version, after.version, asked)
+    bumped = judge_version(before.version, after.version, asked)
     if bumped is not None:
         place = _at(before, after, "version", before.version, after.version)
         announced = _judged(bumped, place, before, terms, _mode(before, "", terms))
-        found += waive.apply([announced], terms.waivers, terms.today)
-    required = version.required(before.version, asked)
-    announced_by = {bump: version.required(before.version, bump) or "" for bump in Bump}
+        found += apply_waivers([announced], terms.waivers, terms.today)
+    required = required_version(before.version, asked)
+    announced_by = {bump: required_version(before.version, bump) or "" for bump in Bump}
     found = [
         replace(one, required_version=required or "", own_version=announced_by[one.bump]) for one in found
     ]
@@ -132,7 +136,7 @@ def _of(change: Change, judgement: Judgement, contract: Contract, terms: DiffTer
 def _judged(
     judgement: Judgement, place: ChangePlace, contract: Contract, terms: DiffTerms, mode: Mode
 ) -> Judged:
-    hit = subscribers.affected(terms.subscriptions, contract, place.path, terms.today)
+    hit = affected_consumers(terms.subscriptions, contract, place.path, terms.today)
     return judged(judgement, place, mode, hit, asked=bool(terms.subscriptions) and not terms.unclear)
 
 

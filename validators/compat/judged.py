@@ -11,7 +11,6 @@ from hashlib import sha256
 
 from dq.contracts.diff.element import Change
 from dq.contracts.shared.outcome import Location
-from dq.validators.compat import subscribers
 from dq.validators.compat.judgement.words import (
     Bump,
     Effect,
@@ -23,7 +22,7 @@ from dq.validators.compat.judgement.words import (
     verdict,
 )
 from dq.validators.compat.rules import RULES, VERSION_POLICY
-from dq.validators.compat.subscribers import AffectedConsumer
+from dq.validators.compat.subscribers import AffectedConsumer, subscribers_sentence
 
 _WAIVER_DAYS = 30
 _HIT = {
@@ -84,7 +83,7 @@ class Judged:
 
         Empty where consumers are not hit, and in a registry without subscriptions.
         """
-        return subscribers.said(self.consumers, asked=self.asked)
+        return subscribers_sentence(self.consumers, asked=self.asked)
 
     @property
     def part(self) -> Aspect:

@@ -33,7 +33,7 @@ def end_of(contract: Contract) -> date | None:
     return dates.get("endOfSupport", dates.get("endOfLife"))
 
 
-def enforced(before: Contract, today: date) -> bool:
+def is_enforced(before: Contract, today: date) -> bool:
     """Whether changes of a contract are judged: drafts and what is past its end only tell them."""
     now = stage(before)
     if now == DEPRECATED:
@@ -42,7 +42,7 @@ def enforced(before: Contract, today: date) -> bool:
     return now == ACTIVE
 
 
-def not_enforced(before: Contract) -> str:
+def why_not_enforced(before: Contract) -> str:
     """Why the changes of a contract are only told, in a sentence: it is a draft, or past its end."""
     return {
         DRAFT: f"It breaks nobody: its status is {_word(before)}, so nothing of it is promised yet.",
@@ -83,7 +83,7 @@ _STEPS: Mapping[tuple[str, str], Judgement | Callable[[date | None, Setting], Ju
 }
 
 
-def status(before: Contract, after: Contract, setting: Setting) -> Judgement | None:
+def judge_status(before: Contract, after: Contract, setting: Setting) -> Judgement | None:
     """What the step from one status to another means; None where there is none.
 
     A retired contract needs the end that was promised before; one that is deprecated its new one.
@@ -100,7 +100,7 @@ def status(before: Contract, after: Contract, setting: Setting) -> Judgement | N
     return meaning((end_of(before) if step[1] == RETIRED else None) or end_of(after), setting)
 
 
-def removal(before: Contract, today: date) -> Judgement:
+def judge_removal(before: Contract, today: date) -> Judgement:
     """What it means that a contract is gone."""
     now, end = stage(before), end_of(before)
     over = end is not None and end <= today

@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
-from dq.validators.compat import door, lifecycle
-from dq.validators.compat.door import DiffTerms
+from dq.validators.compat.door import DiffTerms, compare_one_sided, compare_versions
 from dq.validators.compat.judged import ChangePlace, Comparison, Judged, comparison, judged
 from dq.validators.compat.judgement.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
+from dq.validators.compat.lifecycle import is_enforced, judge_removal
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def compare(
         required.append(version)
     for key, gone in old.items():
         if key not in new and not _continued(gone[0], old, new):
-            found += door.alone(gone[0], None, terms).changes
+            found += compare_one_sided(gone[0], None, terms).changes
     versions = [one for one in required if one is not None]
     return comparison(found, versions[0] if len(versions) == 1 else None)
 
@@ -88,18 +88,18 @@ def _one(
     if source is None:
         beside = any(id_ == key[0] for id_, _ in (*old, *(other for other in new if other != key)))
         rule = "contract-major-added" if beside else "contract-added"
-        return list(door.alone(None, contract, terms, rule).changes), None
+        return list(compare_one_sided(None, contract, terms, rule).changes), None
     past = history(source)
     dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
-    made = door.both(source, contract, dated, past.earlier if key in old else ())
+    made = compare_versions(source, contract, dated, past.earlier if key in old else ())
     changes = list(made.changes)
     if key in old:
         others = [one for ones in new.values() for one in ones]
         return [*changes, *_moved(source, contract, others, terms, mentions)], made.required_version
     if source.id == contract.id and not _announced(changes):
         # The old major was overwritten: its consumers lose it without notice, whatever the version says.
-        removal = lifecycle.removal(source, terms.today)
-        if lifecycle.enforced(source, terms.today) or removal.rule != "contract-removed":
+        removal = judge_removal(source, terms.today)
+        if is_enforced(source, terms.today) or removal.rule != "contract-removed":
             note = f"Version {source.version} was replaced by {contract.version} in its own file."
             changes.append(_contract(removal._replace(note=note), source, contract, terms))
     return changes, made.required_version

@@ -40,7 +40,7 @@ class AffectedConsumer:
         }
 
 
-def affected(
+def affected_consumers(
     subscriptions: Iterable[Subscription], contract: Contract, path: str, today: date
 ) -> tuple[AffectedConsumer, ...]:
     """The consumers that a change at this path of the contract reaches, by team and purpose.
@@ -57,7 +57,7 @@ def affected(
     return tuple(sorted(found, key=lambda one: (one.team, one.purpose, one.file)))
 
 
-def said(consumers: tuple[AffectedConsumer, ...], *, asked: bool) -> str:
+def subscribers_sentence(consumers: tuple[AffectedConsumer, ...], *, asked: bool) -> str:
     """Who subscribed, as a sentence with a space before it.
 
     That nobody did is only said where it can be known: `asked`.

@@ -21,7 +21,7 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-def read(text: str) -> Version | None:
+def read_version(text: str) -> Version | None:
     """The version that a text means, or None where it is no semantic version. A leading v is fine."""
     match = _SEMVER.fullmatch(text.strip())
     return Version(int(match[1]), int(match[2]), int(match[3])) if match else None
@@ -43,14 +43,14 @@ def following(version: Version, bump: Bump) -> Version:
     return steps.get(bump, version)
 
 
-def judge(before: str, after: str, asked: Bump) -> Judgement | None:
+def judge_version(before: str, after: str, asked: Bump) -> Judgement | None:
     """What the step between two versions means, when the changes ask for a bump; None when all is still."""
     if before == after and asked is Bump.NONE:
         return None
-    second = read(after)
+    second = read_version(after)
     if second is None:
         return policy("version-not-semver")
-    first = read(before)
+    first = read_version(before)
     if first is None:
         return neutral("version-bump-ok", Bump.NONE, f"{before!r} was no semantic version.")
     wanted = needed(first, asked)
@@ -66,7 +66,7 @@ def judge(before: str, after: str, asked: Bump) -> Judgement | None:
     return neutral("version-bump-ok", wanted)
 
 
-def required(before: str, asked: Bump) -> str | None:
+def required_version(before: str, asked: Bump) -> str | None:
     """The smallest version that announces the changes, or None where the old one is no version."""
-    first = read(before)
+    first = read_version(before)
     return None if first is None else str(following(first, needed(first, asked)))

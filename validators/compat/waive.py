@@ -35,7 +35,7 @@ class Waiver:
         return "*" in self.path and near and fnmatchcase(path, self.path)
 
 
-def apply(changes: Iterable[Judged], waivers: Iterable[Waiver], today: date) -> list[Judged]:
+def apply_waivers(changes: Iterable[Judged], waivers: Iterable[Waiver], today: date) -> list[Judged]:
     """The changes, waived ones lowered to info, and an error for each expired waiver that is in use."""
     listed = list(waivers)
     found: list[Judged] = []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import NamedTuple
 
-from dq.contracts.model import SchemaObject
-from dq.validators.rule import Check, Context, Contract, Faults, fault
+from dq.contracts.model import Contract, SchemaObject
+from dq.validators.context import Context
+from dq.validators.rule import Check, Faults, fault
 
 
 class PositionKey(NamedTuple):

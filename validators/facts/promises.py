@@ -6,10 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, time
 
 from dq.contracts import extension
+from dq.contracts.model import Contract
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.shared_nodes import CustomProperty
 from dq.contracts.slo import Slo
-from dq.validators.rule import Check, Context, Contract, Fault, Faults
+from dq.validators.context import Context
+from dq.validators.rule import Check, Fault, Faults
 
 
 def unmatched_terms(contract: Contract) -> list[tuple[CustomProperty, str, str | None]]:

@@ -19,19 +19,20 @@ from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, History, compare
-from dq.validators.git import base_root, tree, work_tree
+from dq.validators.git.base_root import path_below, refuse_moved_submodule, without_links
 from dq.validators.git.history import logged, tagged
-from dq.validators.git.objects import (
-    BaseRefInvalid,
-    commit_of,
-    merge_base,
-    repository,
-    sparse,
-)
+from dq.validators.git.objects import commit_of, merge_base, repository, sparse
 from dq.validators.git.repository import BaseUnavailable, Repository
-from dq.validators.git.tree import EntryKind, TreeEntry
+from dq.validators.git.tree import (
+    EntryKind,
+    TreeEntry,
+    entry_content,
+    entry_contents,
+    tree_entries,
+    tree_files,
+)
 from dq.validators.git.version_history import deprecated_since, has_deprecated, newest_first
-from dq.validators.git.work_tree import CheckedOut, Content
+from dq.validators.git.work_tree import CheckedOut, Content, checked_out, checked_out_content, is_same_content
 
 Files = Mapping[str, TreeEntry]
 
@@ -74,14 +75,14 @@ class Base:
 
     def read(self, file: str) -> bytes | None:
         """The bytes of a file at the base, or None where it was not there."""
-        return tree.content(self.repo, self.then.get(self._inside(file)))
+        return entry_content(self.repo, self.then.get(self._inside(file)))
 
     def policy(self) -> bytes | None:
         """The policy at the tip of the reference, which judges: a branch may have left it long ago."""
         entry = self.last.get(self._inside(POLICY_FILE))
         if entry is not None and entry.kind is not EntryKind.FILE:
             raise Unreadable(f"{POLICY_FILE} at the base is no plain file.", "Put the policy itself there.")
-        return tree.content(self.repo, entry)
+        return entry_content(self.repo, entry)
 
     def changed(self) -> Changed:
         """The contracts that were edited, moved, deleted or are new, committed or not."""
@@ -100,7 +101,7 @@ class Base:
         old = {
             file: one for file in touched if file not in broken and (one := self.then.get(self._inside(file)))
         }
-        for file, was in tree.contents(self.repo, old):
+        for file, was in entry_contents(self.repo, old):
             if was is not None and not called_contract(file) and not is_contract(was):
                 continue  # something else had the name that a contract has now
             parsed = _parsed(was, file) if was is not None else None
@@ -151,7 +152,7 @@ class Base:
     def _lines_with_names(self) -> Iterator[tuple[str, list[bytes]]]:
         """Of each contract in the work tree the lines that may name another one: most have none."""
         for name, file in self.present.contracts.items():
-            data = work_tree.content(file)
+            data = checked_out_content(file)
             lines = data.splitlines() if isinstance(data, bytes) else []
             yield name, [line for line in lines if any(ending in line for ending in _NAMING)]
 
@@ -172,10 +173,10 @@ class Base:
                     raise Unreadable(f"{file} is left out of this sparse checkout.", mend)
                 touched[file] = None
                 continue
-            data, was = work_tree.content(here[file]), then.get(file)
+            data, was = checked_out_content(here[file]), then.get(file)
             # What is a link, or too large, and is the same in both commits, is nothing that the branch does.
             kept = isinstance(data, FileRefused) and was is not None and was == head.get(file)
-            if not kept and not work_tree.same(data, was):
+            if not kept and not is_same_content(data, was):
                 touched[file] = data
         return touched
 
@@ -200,7 +201,7 @@ class Base:
         """Those that are contracts, by their names or by what they say; a link of another name is none."""
         found = {file for file in entries if called_contract(file)}
         asked = {file: one for file, one in entries.items() if file not in found}
-        said = tree.contents(self.repo, asked)
+        said = entry_contents(self.repo, asked)
         return found | {file for file, data in said if data is not None and is_contract(data)}
 
     def _candidate(self, name: str) -> str | None:
@@ -209,7 +210,7 @@ class Base:
         return file if file and file.endswith(YAML) and entered(file) else None
 
     def _prefix(self) -> str:
-        return base_root.below(self.root, self.repo.top)
+        return path_below(self.root, self.repo.top)
 
     def _inside(self, file: str) -> str:
         """A file of the registry as Git names it."""
@@ -223,7 +224,7 @@ class Base:
         return name.removeprefix(f"{prefix}/") if name.startswith(f"{prefix}/") else None
 
 
-def base(root: Path, ref: str, tip: str | None = None) -> Base:
+def open_base(root: Path, ref: str, tip: str | None = None) -> Base:
     """The base that a branch is compared with: where HEAD left `ref`. `root` is the registry's folder.
 
     `tip` is the commit of `ref`, where it is known already. Raises BaseRefInvalid for what cannot be a
@@ -231,23 +232,23 @@ def base(root: Path, ref: str, tip: str | None = None) -> Base:
     the branch moves stands for the registry.
     """
     repo = repository(root, ref)
-    root = base_root.plain(repo, root)
-    base_root.not_exchanged(repo, ref)
+    root = without_links(repo, root)
+    refuse_moved_submodule(repo, ref)
     tip = tip or commit_of(repo, ref)
     head = commit_of(repo, "HEAD")
     common = merge_base(repo, ref, tip, head)
-    then, now, last = tree.files(repo, (common, head, tip), base_root.below(root, repo.top))
-    return Base(repo, root, common, tip, then, now, last, work_tree.present(repo, root, then, now))
+    then, now, last = tree_files(repo, (common, head, tip), path_below(root, repo.top))
+    return Base(repo, root, common, tip, then, now, last, checked_out(repo, root, then, now))
 
 
-def at(place: Path, ref: str, path: str) -> bytes:
+def bytes_at(place: Path, ref: str, path: str) -> bytes:
     """The bytes of a file at a reference, in the repository around `place`; `path` as Git names it.
 
     Raises BaseRefInvalid, or BaseUnavailable where the repository, the commit or the file is not there.
     """
     repo = repository(place, ref)
     commit = commit_of(repo, ref)
-    data = tree.content(repo, tree.lookup(repo, [commit], path).get(commit))
+    data = entry_content(repo, tree_entries(repo, [commit], path).get(commit))
     if data is None:
         raise BaseUnavailable(
             f"there is no file {path!r} at {ref!r}.", f"See: git ls-tree -r --name-only {ref}"
@@ -285,6 +286,3 @@ def _declared(contract: Contract) -> Iterable[str]:
 def _parsed(data: bytes, file: str) -> Contract | None:
     contract = parse(data, file).contract
     return contract if contract is not None and contract.id and contract.version else None
-
-
-__all__ = ["Base", "BaseRefInvalid", "BaseUnavailable", "Changed", "at", "base", "compare_with"]

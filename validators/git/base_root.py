@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.shared.errors import Unreadable
-from dq.validators.git import tree, work_tree
 from dq.validators.git.objects import commit_of, merge_base, repository
 from dq.validators.git.repository import BaseUnavailable, Repository, find
-from dq.validators.git.tree import EntryKind
+from dq.validators.git.tree import EntryKind, tree_entries, tree_files
+from dq.validators.git.work_tree import first_link
 
 _MEND = "Judge its contracts in a pull request of its own repository."
 
@@ -24,37 +24,37 @@ class Root(NamedTuple):
     tip: str
 
 
-def root(path: Path, ref: str) -> Root:
+def registry_root(path: Path, ref: str) -> Root:
     """The registry around a path: the nearest folder that has a policy at `ref`, else the repository's top.
 
-    Raises as `base`.
+    Raises as `open_base`.
     """
     repo = repository(path, ref)
-    named = plain(repo, path)
+    named = without_links(repo, path)
     tip = commit_of(repo, ref)
-    there = tree.lookup(repo, [tip], below(named, repo.top)).get(tip) if named != repo.top else None
+    there = tree_entries(repo, [tip], path_below(named, repo.top)).get(tip) if named != repo.top else None
     if there is None and not os.path.lexists(named):
         raise Unreadable(f"{path} exists neither here nor at {ref!r}.", "Name a folder of contracts.")
     # A branch that takes the folder away, or puts a file there, does not lead to the policy above.
     folder = named.is_dir() if there is None else there.kind is EntryKind.FOLDER
     start = named if folder else named.parent
-    (files,) = tree.files(repo, [tip], below(start, repo.top), deep=False)
+    (files,) = tree_files(repo, [tip], path_below(start, repo.top), deep=False)
     folders = [one for one in (start, *start.parents) if one.is_relative_to(repo.top)]
-    ruled = (one for one in folders if posixpath.join(below(one, repo.top), POLICY_FILE) in files)
+    ruled = (one for one in folders if posixpath.join(path_below(one, repo.top), POLICY_FILE) in files)
     return Root(next(ruled, repo.top), tip)
 
 
-def plain(repo: Repository, folder: Path) -> Path:
+def without_links(repo: Repository, folder: Path) -> Path:
     """The folder, absolute. Raises Unreadable where a link of the work tree leads to it."""
     absolute = Path(os.path.normpath(folder.absolute()))
-    link = work_tree.link(repo.top, absolute)
+    link = first_link(repo.top, absolute)
     if link is not None:
         message = f"{link} is a link, so it is not known whose contracts are meant."
         raise Unreadable(message, "Name the folder itself.")
     return absolute
 
 
-def not_exchanged(repo: Repository, ref: str) -> None:
+def refuse_moved_submodule(repo: Repository, ref: str) -> None:
     """Raises Unreadable where the repository is a submodule that the branch of the outer one moves.
 
     It would bring a base of its own, which a stranger chose together with the contracts.
@@ -66,9 +66,9 @@ def not_exchanged(repo: Repository, ref: str) -> None:
         return
     if outer is None:
         return
-    name = below(repo.top, outer.top)
+    name = path_below(repo.top, outer.top)
     head = commit_of(outer, "HEAD")
-    now = tree.lookup(outer, [head], name).get(head)
+    now = tree_entries(outer, [head], name).get(head)
     if now is None or now.kind is not EntryKind.SUBMODULE:
         return
     try:
@@ -76,13 +76,13 @@ def not_exchanged(repo: Repository, ref: str) -> None:
     except BaseUnavailable:
         return
     then = merge_base(outer, ref, tip, head)
-    if tree.lookup(outer, [then], name).get(then) != now:
+    if tree_entries(outer, [then], name).get(then) != now:
         raise Unreadable(
             f"{repo.top} is a submodule that this branch adds or moves, so it has no base here.", _MEND
         )
 
 
-def below(folder: Path, top: Path) -> str:
+def path_below(folder: Path, top: Path) -> str:
     """The way from the top to a folder; empty for the top itself."""
     inside = folder.relative_to(top).as_posix()
     return "" if inside == "." else inside

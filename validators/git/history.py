@@ -10,11 +10,10 @@ from pathlib import Path
 from dq.contracts.access.discovery import called_contract
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import version as versions
-from dq.validators.git import tree
+from dq.validators.compat.version import read_version
 from dq.validators.git.objects import commits_of, objects, tags
 from dq.validators.git.repository import Repository, find
-from dq.validators.git.tree import EntryKind, TreeEntry
+from dq.validators.git.tree import EntryKind, TreeEntry, entry_contents, tree_entries, tree_files
 from dq.validators.git.version_history import Dated
 
 _NEWEST = 200
@@ -31,14 +30,14 @@ def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder:
     named = [
         (id_, time)
         for name, id_, time in tags(repo, commit)
-        if name.startswith(prefix) and versions.read(name[len(prefix) :])
+        if name.startswith(prefix) and read_version(name[len(prefix) :])
     ]
-    own = tree.lookup(repo, [id_ for id_, _ in named], path)
+    own = tree_entries(repo, [id_ for id_, _ in named], path)
     found = []
     for id_, time in named:
         old = _same(repo, [own[id_]] if id_ in own else [], contract)
         if old is None:
-            (every,) = tree.files(repo, [id_], folder)
+            (every,) = tree_files(repo, [id_], folder)
             # Those that are called contracts come first: they may be all that has to be read.
             names = sorted(every, key=lambda name: (not called_contract(name), name))
             old = _same(repo, [every[name] for name in names], contract)
@@ -50,7 +49,7 @@ def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder:
 def logged(repo: Repository, commit: str, contract: Contract, path: str) -> Dated:
     """The contract after each of the last commits that changed its file, in order of time."""
     commits = commits_of(repo, commit, path, _NEWEST)
-    entries = tree.lookup(repo, [id_ for id_, _ in commits], path)
+    entries = tree_entries(repo, [id_ for id_, _ in commits], path)
     found = []
     for id_, time in reversed(commits):
         old = _same(repo, [entries[id_]] if id_ in entries else [], contract, by_major=False)
@@ -70,8 +69,8 @@ def every_text(folder: Path, file: str) -> Iterator[bytes]:
         return
     path = os.path.relpath(os.path.realpath(folder / file), os.path.realpath(repo.top)).replace(os.sep, "/")
     commits = [id_ for id_, _ in commits_of(repo, "HEAD", path, _ALL)]
-    entries = tree.lookup(repo, commits, path)
-    yield from (data for _, data in tree.contents(repo, entries) if data is not None)
+    entries = tree_entries(repo, commits, path)
+    yield from (data for _, data in entry_contents(repo, entries) if data is not None)
 
 
 def _same(

@@ -20,7 +20,7 @@ from threading import Event, Thread, Timer
 from typing import IO, TypeVar, cast
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.validators.git import settings as git_settings
+from dq.validators.git.settings import COMMANDS, NOT_LITERAL, SETTINGS, git_environment, git_program
 
 T = TypeVar("T")
 Process = subprocess.Popen[bytes]
@@ -133,14 +133,14 @@ def converse(
     fine: Sequence[int] = (0,),
 ) -> T:
     """What `read` makes of a command's answer while it comes; else as `run`."""
-    assert command[0] in git_settings.COMMANDS, command[0]
-    environment = git_settings.environment(os.environ, repo.top)
-    program = git_settings.program(environment)
+    assert command[0] in COMMANDS, command[0]
+    environment = git_environment(os.environ, repo.top)
+    program = git_program(environment)
     if program is None:
         raise MissingTool("Git is not installed outside of this work tree.", "Install Git 2.30 or later.")
-    settings = [part for one in git_settings.SETTINGS for part in ("-c", f"{one.name}={one.value}")]
+    settings = [part for one in SETTINGS for part in ("-c", f"{one.name}={one.value}")]
     where = [f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}", "--no-pager"]
-    literal = [] if command[0] in git_settings.NOT_LITERAL else ["--literal-pathspecs"]
+    literal = [] if command[0] in NOT_LITERAL else ["--literal-pathspecs"]
     with TemporaryFile() as file:
         file.write(given)
         file.seek(0)

@@ -84,14 +84,14 @@ ENVIRONMENT: tuple[GitSetting, ...] = (
 KEPT = ("HOME", "SYSTEMROOT", "USERPROFILE", "TEMP", "TMP")
 
 
-def environment(caller: Mapping[str, str], top: Path) -> dict[str, str]:
+def git_environment(caller: Mapping[str, str], top: Path) -> dict[str, str]:
     """The whole environment of a Git process in the work tree at `top`."""
     kept = {name: caller[name] for name in KEPT if name in caller}
     ours = {one.name: one.value for one in ENVIRONMENT}
     return {**kept, **ours, "PATH": os.pathsep.join(_folders(caller, top))}
 
 
-def program(environment: Mapping[str, str]) -> str | None:
+def git_program(environment: Mapping[str, str]) -> str | None:
     """The path of Git in the environment of such a process, or None."""
     name = "git.exe" if os.name == "nt" else "git"
     files = (Path(folder, name) for folder in environment["PATH"].split(os.pathsep) if folder)

@@ -16,8 +16,8 @@ from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.tables.promised_tables import PromisedTable, promised_tables
 from dq.contracts.yaml.parse import parse
 from dq.validators.alike import alike
-from dq.validators.git import tree
 from dq.validators.git.base import Base, Changed
+from dq.validators.git.tree import entry_contents
 from dq.validators.table_conflicts import TableHolder, TablesAtBase
 
 _WORD = re.compile(r"[a-z0-9]+")
@@ -68,7 +68,7 @@ def _unchanged(found: Base, changed: Changed, tables: list[PromisedTable]) -> It
     touched = {*changed.contents, *changed.invalid, *(contract.file for contract in changed.before)}
     search = _Search(tables)
     files = {file: one for file, one in found.at_tip().items() if file not in touched}
-    for file, data in tree.contents(found.repo, files):
+    for file, data in entry_contents(found.repo, files):
         if data is None or not search.may_share(data) or not (called_contract(file) or is_contract(data)):
             continue
         contract = parse(data, file).contract

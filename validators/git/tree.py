@@ -38,7 +38,7 @@ class TreeEntry(NamedTuple):
     id: str
 
 
-def files(
+def tree_files(
     repo: Repository, commits: Sequence[str], folder: str, *, deep: bool = True
 ) -> list[Mapping[str, TreeEntry]]:
     """What lies below a folder in each of the commits, by names from the top of the repository.
@@ -74,7 +74,7 @@ def files(
     return [found[commit] for commit in commits]
 
 
-def lookup(repo: Repository, commits: Sequence[str], path: str) -> dict[str, TreeEntry]:
+def tree_entries(repo: Repository, commits: Sequence[str], path: str) -> dict[str, TreeEntry]:
     """What a path stands for in each of the commits in which there is something, folders too."""
     found = {commit: TreeEntry(EntryKind.FOLDER, tree) for commit, tree in _roots(repo, commits).items()}
     for part in path.split("/"):
@@ -87,7 +87,7 @@ def lookup(repo: Repository, commits: Sequence[str], path: str) -> dict[str, Tre
     return found
 
 
-def contents(repo: Repository, entries: Mapping[str, TreeEntry]) -> Iterator[tuple[str, bytes | None]]:
+def entry_contents(repo: Repository, entries: Mapping[str, TreeEntry]) -> Iterator[tuple[str, bytes | None]]:
     """What the entries hold, by their names; None for what is no file. A part is in memory at a time."""
     every = list(entries.items())
     for start in range(0, len(every), _CHUNK):
@@ -96,9 +96,9 @@ def contents(repo: Repository, entries: Mapping[str, TreeEntry]) -> Iterator[tup
         yield from ((name, blobs.get(one.id)) for name, one in part)
 
 
-def content(repo: Repository, entry: TreeEntry | None) -> bytes | None:
+def entry_content(repo: Repository, entry: TreeEntry | None) -> bytes | None:
     """What one entry holds; None for what is no file or not there."""
-    return next((data for _, data in contents(repo, {"": entry})), None) if entry else None
+    return next((data for _, data in entry_contents(repo, {"": entry})), None) if entry else None
 
 
 def _roots(repo: Repository, commits: Iterable[str]) -> dict[str, str]:

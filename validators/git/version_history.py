@@ -8,7 +8,7 @@ from datetime import date
 from dq.contracts.diff.element import ElementKind
 from dq.contracts.diff.normalize import normalise
 from dq.contracts.model import Contract
-from dq.validators.compat import version
+from dq.validators.compat.version import Version, read_version
 
 Dated = Sequence[tuple[Contract, date]]
 
@@ -20,10 +20,10 @@ def has_deprecated(contract: Contract) -> bool:
 
 def newest_first(past: Dated, contract: Contract) -> list[Contract]:
     """One contract for each earlier version of the same major, as it was last; newest version first."""
-    latest: dict[version.Version, Contract] = {}
-    own = version.read(contract.version)
+    latest: dict[Version, Contract] = {}
+    own = read_version(contract.version)
     for old, _ in past:
-        read = version.read(old.version)
+        read = read_version(old.version)
         if read is not None and read != own and old.identity == contract.identity:
             latest[read] = old
     return [latest[key] for key in sorted(latest, reverse=True)]

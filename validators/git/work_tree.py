@@ -22,13 +22,13 @@ Content = bytes | FileRefused
 """The bytes of a file, or why they are not read: it is a link, say."""
 
 
-def policies(root: Path) -> list[str]:
+def policy_files(root: Path) -> list[str]:
     """The policies below a folder, in order."""
     found = discovery.called(root, POLICY_FILE) if root.is_dir() else []
     return [one.name for one in found if PurePosixPath(one.name).name == POLICY_FILE]
 
 
-def content(file: Found) -> Content:
+def checked_out_content(file: Found) -> Content:
     """What a file holds now."""
     try:
         return files.read(file)
@@ -36,7 +36,7 @@ def content(file: Found) -> Content:
         return refused
 
 
-def same(data: Content, entry: TreeEntry | None) -> bool:
+def is_same_content(data: Content, entry: TreeEntry | None) -> bool:
     """Whether a file holds what Git has of it, also with the line breaks of Windows."""
     if not isinstance(data, bytes) or entry is None or entry.kind is not EntryKind.FILE:
         return False
@@ -58,7 +58,7 @@ class CheckedOut:
     others: Mapping[str, tuple[Found, str]]
 
 
-def present(
+def checked_out(
     repo: Repository, root: Path, then: Mapping[str, TreeEntry], head: Mapping[str, TreeEntry]
 ) -> CheckedOut:
     """The contracts that a commit of the whole work tree would have, in order, and the other YAML files.
@@ -100,7 +100,7 @@ def _in_order(named: Mapping[str, T]) -> list[tuple[str, T]]:
     return sorted(named.items(), key=lambda one: one[0].split("/"))
 
 
-def link(top: Path, folder: Path) -> Path | None:
+def first_link(top: Path, folder: Path) -> Path | None:
     """The first link on the way from the top of a work tree down to a folder, itself included."""
     ways = (folder, *folder.parents)
     return next(
@@ -108,7 +108,7 @@ def link(top: Path, folder: Path) -> Path | None:
     )
 
 
-def nearest(place: Path, top: Path, name: str) -> Path | None:
+def nearest_folder(place: Path, top: Path, name: str) -> Path | None:
     """The nearest folder at or above a place that has something of this name, up to the top."""
     start = Path(os.path.normpath(place.absolute()))
     folders = (one for one in (start, *start.parents) if one.is_relative_to(top))

@@ -20,7 +20,7 @@ _CHUNK = 25
 _work: list[Callable[[object], object]] = []
 
 
-def each(values: Sequence[T], work: Callable[[T], R], processes: int) -> list[R]:
+def parallel_map(values: Sequence[T], work: Callable[[T], R], processes: int) -> list[R]:
     """`work` of every value, in order.
 
     Processes are only used for many values, and only where the system can fork safely: `work` and all that

@@ -16,12 +16,12 @@ from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
 from dq.validators import rules as rules_shelf
 from dq.validators.context import Unenforced, nothing
-from dq.validators.lint import bulk
+from dq.validators.lint.bulk import parallel_map
 from dq.validators.lint.consequences import ancestors
 from dq.validators.lint.judge import Gate, JudgedFile, among_others, judge
 from dq.validators.lint.subscriptions import Gather, judge_subscriptions, no_subscriptions
-from dq.validators.policy import waivers
 from dq.validators.policy.policy import DEFAULT, Policy
+from dq.validators.policy.waivers import EXPIRED, UNUSED, apply_waivers
 from dq.validators.rule import Rule, RuleScope
 from dq.validators.table_conflicts import TablesAtBase
 
@@ -91,7 +91,7 @@ def lint_paths(
     found = discover(paths) if paths else Discovery(())
     unique = sorted(_named(found.contracts, root).items())
     gate = Gate(rules, policy, today, unenforced)
-    judged = bulk.each(unique, _Reader(gate), processes)
+    judged = parallel_map(unique, _Reader(gate), processes)
     return replace(_linted(gate, judged, subscriptions), passed=found.passed)
 
 
@@ -111,7 +111,7 @@ def lint_files(
     that are not handed in.
     """
     gate = Gate(rules, policy, today, unenforced)
-    judged = bulk.each(list(contents), lambda one: judge(gate, *one), processes=1)
+    judged = parallel_map(list(contents), lambda one: judge(gate, *one), processes=1)
     return _linted(gate, judged, subscriptions, base)
 
 
@@ -140,7 +140,7 @@ def _linted(
     subscribed = subscriptions(ids)
     found += judge_subscriptions(gate, subscribed, ids)
     found = _without_consequences(found, gate)
-    found = waivers.apply(
+    found = apply_waivers(
         found,
         gate.policy.waivers,
         rules=gate.rules,
@@ -175,7 +175,7 @@ def _without_consequences(found: list[Finding], gate: Gate) -> list[Finding]:
 def _of_the_policy(finding: Finding, gate: Gate) -> Finding | None:
     """A finding about a waiver with the severity that the policy gives it; every other one as it is."""
     rule = gate.rules.get(finding.rule)
-    if finding.rule not in (waivers.EXPIRED, waivers.UNUSED) or rule is None:
+    if finding.rule not in (EXPIRED, UNUSED) or rule is None:
         return finding
     severity = gate.policy.severity(rule)
     return None if severity is None else replace(finding, severity=severity)

@@ -14,10 +14,10 @@ from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
-from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base
-from dq.validators.git.tree import EntryKind, TreeEntry
-from dq.validators.git.work_tree import Content
+from dq.validators.git.base_root import path_below
+from dq.validators.git.tree import EntryKind, TreeEntry, entry_content
+from dq.validators.git.work_tree import Content, checked_out_content, is_same_content, policy_files
 from dq.validators.policy.policy import Policy
 from dq.validators.rule import Rule
 
@@ -37,24 +37,24 @@ class ChangedPolicy:
     after: Content | None
 
 
-def changed(found: Base) -> list[ChangedPolicy]:
+def changed_policies(found: Base) -> list[ChangedPolicy]:
     """The policies that the work tree adds, changes or removes: below the registry's root, and above it.
 
     What the tip of the reference has too is nothing that the branch does.
     """
-    way = base_root.below(found.root, found.repo.top) or "."
+    way = path_below(found.root, found.repo.top) or "."
     then, last = _policies(found.then, way), _policies(found.last, way)
     theirs = tuple(f"{name}/" for name, one in found.head.items() if one.kind is EntryKind.SUBMODULE)
-    names = work_tree.policies(found.root)
+    names = policy_files(found.root)
     now = {name for name in names if not posixpath.normpath(f"{way}/{name}").startswith(theirs)}
     above = ["../" * steps + POLICY_FILE for steps in range(len(PurePosixPath(way).parts) + 1)]
     now |= {name for name in above if os.path.lexists(found.root / name)}
     made: list[ChangedPolicy] = []
     for name in sorted(then.keys() | now):
-        new = work_tree.content(_file(found.root, name)) if name in now else None
+        new = checked_out_content(_file(found.root, name)) if name in now else None
         known = [one.get(name) for one in (then, last)]
-        if not any(work_tree.same(new, one) if new is not None else one is None for one in known):
-            made.append(ChangedPolicy(name, tree.content(found.repo, then.get(name)), new))
+        if not any(is_same_content(new, one) if new is not None else one is None for one in known):
+            made.append(ChangedPolicy(name, entry_content(found.repo, then.get(name)), new))
     return made
 
 
@@ -73,7 +73,7 @@ def _is_policy(name: str) -> bool:
     return path.name == POLICY_FILE and not any(part.startswith(".") and part != ".." for part in path.parts)
 
 
-def severity(rule: Rule, policies: Iterable[Policy]) -> Severity | None:
+def change_severity(rule: Rule, policies: Iterable[Policy]) -> Severity | None:
     """How much the change matters: the most that any of the policies says.
 
     No profile lifts it: a strict policy must be able to change without being turned off first.
@@ -83,7 +83,7 @@ def severity(rule: Rule, policies: Iterable[Policy]) -> Severity | None:
     return max((one for one in said if one is not None), key=lambda one: one.rank, default=None)
 
 
-def findings(changes: Iterable[ChangedPolicy], severity: Severity) -> list[Finding]:
+def policy_findings(changes: Iterable[ChangedPolicy], severity: Severity) -> list[Finding]:
     """One finding for each policy that is added, changed, moved or removed; none where only its text is."""
     listed = list(changes)
     gone = {one.before: one.file for one in listed if one.after is None}

@@ -24,6 +24,7 @@ from dq.validators.rule import Fault
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
+
 Schemas = Mapping[str, object]
 """JSON Schemas by the name of the level, as plain values."""
 
@@ -43,7 +44,7 @@ def wrong_schema(schema: Any) -> tuple[str, Way] | None:
     return None
 
 
-def faults(schemas: Schemas, contract: Contract, walk: Walk) -> Iterator[Fault]:
+def custom_property_faults(schemas: Schemas, contract: Contract, walk: Walk) -> Iterator[Fault]:
     """What the contract's custom properties lack of these schemas, at the line of each value.
 
     Where that costs more than a contract may, the last fault says so, and the rest is not judged.

@@ -15,7 +15,6 @@ from dq.contracts.shared.source_map import PLACE, Place, plain
 from dq.contracts.shared.spelling import suggestion
 from dq.contracts.typed import typed
 from dq.contracts.yaml import source
-from dq.validators.policy import own_rules as own
 from dq.validators.policy.form import (
     OFF,
     For,
@@ -26,6 +25,7 @@ from dq.validators.policy.form import (
     SettingForm,
     WaiverForm,
 )
+from dq.validators.policy.own_rules import OPERATORS, Test, custom_rule, keys_of
 from dq.validators.policy.policy import DEFAULT, Policy, RuleSetting, Section
 from dq.validators.policy.waivers import PolicyWaiver
 from dq.validators.rule import Rule, RuleScope
@@ -196,14 +196,14 @@ def _own(written: Mapping[str, Any], rules: Rules, findings: list[Finding]) -> I
                 elif len(findings) == before:
                     yield (
                         id_,
-                        own.rule(
+                        custom_rule(
                             id_, Severity(made.severity), made.select, where, asserts, made.message, made.mend
                         ),
                     )
 
 
-def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> Iterator[own.Test]:
-    known = own.keys_of(select)
+def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> Iterator[Test]:
+    known = keys_of(select)
     for key, value, place in _entries(written):
         steps = tuple(key.split("."))
         at, path = place.at_key(key), place.below(key)
@@ -218,10 +218,10 @@ def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> 
             findings += form
             if made is None:
                 continue
-            for operator in sorted(own.OPERATORS.keys() & made.place.keys, key=list(own.OPERATORS).index):
+            for operator in sorted(OPERATORS.keys() & made.place.keys, key=list(OPERATORS).index):
                 wanted = getattr(made, operator.replace("-", "_"))
                 if wanted is not None:
-                    yield own.Test(steps, operator, wanted)
+                    yield Test(steps, operator, wanted)
                     continue
                 message = f"{operator} says nothing of what {key} must be."
                 at, path = made.at(operator), f"{place.below(key)}.{operator}"

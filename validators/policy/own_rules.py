@@ -144,7 +144,7 @@ def keys_of(selection: str) -> set[str]:
     return keys
 
 
-def rule(
+def custom_rule(
     id_: str,
     severity: Severity,
     select: str,

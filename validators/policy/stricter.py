@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from dq.contracts.shared.outcome import Finding
 from dq.validators.compat import Comparison
-from dq.validators.compat import version as versions
 from dq.validators.compat.judged import comparison
+from dq.validators.compat.version import read_version
 from dq.validators.policy.waivers import EXPIRED, UNUSED
 
 T = TypeVar("T")
 
 
-def findings(base: Iterable[Finding], branch: Iterable[Finding]) -> list[Finding]:
+def stricter_findings(base: Iterable[Finding], branch: Iterable[Finding]) -> list[Finding]:
     """What either finds, at the higher severity: what only one of the two waives stays.
 
     What is wrong with the waivers of the base is left out: the branch may be there to mend that.
@@ -26,12 +26,12 @@ def findings(base: Iterable[Finding], branch: Iterable[Finding]) -> list[Finding
     return _union(kept, list(branch), place, lambda one: one.severity.rank)
 
 
-def changes(base: Comparison, branch: Comparison) -> Comparison:
+def stricter_changes(base: Comparison, branch: Comparison) -> Comparison:
     """What either judges, at the worse verdict, and the higher of the two versions that are asked for."""
     change = attrgetter("fingerprint", "against", "at")
     both = _union(base.changes, branch.changes, change, lambda one: one.verdict.rank)
     asked = [one for one in (base.required_version, branch.required_version) if one is not None]
-    return comparison(both, max(asked, key=lambda one: versions.read(one) or (0, 0, 0), default=None))
+    return comparison(both, max(asked, key=lambda one: read_version(one) or (0, 0, 0), default=None))
 
 
 def _union(

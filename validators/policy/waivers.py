@@ -29,7 +29,7 @@ class PolicyWaiver:
         return (self.rule, self.contract, self.path)
 
 
-def apply(
+def apply_waivers(
     findings: Iterable[Finding],
     waivers: Iterable[PolicyWaiver],
     *,

@@ -25,9 +25,9 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity
 
 def check(contract: Contract, context: Context) -> Faults:
     if context.schemas:
-        from dq.validators.policy import custom_schemas
+        from dq.validators.policy.custom_schemas import custom_property_faults
 
-        yield from custom_schemas.faults(context.schemas, contract, context.walk)
+        yield from custom_property_faults(context.schemas, contract, context.walk)
 
 
 RULE = Rule("custom-property-invalid", Severity.ERROR, __doc__, check, policies=True)

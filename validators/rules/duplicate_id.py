@@ -18,8 +18,8 @@ Mend: Give each element of a list an id of its own.
 from collections.abc import Sequence
 
 from dq.contracts.node import Node
-from dq.validators import elements
 from dq.validators.alike import alike, note
+from dq.validators.elements import sibling_nodes
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
@@ -28,7 +28,7 @@ _PROMISES = of_promise("duplicate-id")
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for siblings in elements.siblings(contract, context.walk):
+    for siblings in sibling_nodes(contract, context.walk):
         if len(siblings) > 1:
             yield from _twins(siblings)
     yield from (one for one in _PROMISES(contract, context) if not one.path.endswith(".id"))

@@ -16,7 +16,7 @@ Mend: Write letters, digits, `-` and `_`.
 
 import re
 
-from dq.validators import elements
+from dq.validators.elements import sibling_nodes
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # `StableId` in the JSON Schemas of ODCS 3.1.0 and 3.2.0.
@@ -26,7 +26,7 @@ _ID = re.compile(r"[^\s.#/\\@!%&^]+")
 
 def check(contract: Contract, context: Context) -> Faults:
     form = _EARLIER if contract.odcs < (3, 2, 0) else _ID
-    for node in (one for siblings in elements.siblings(contract, context.walk) for one in siblings):
+    for node in (one for siblings in sibling_nodes(contract, context.walk) for one in siblings):
         written = getattr(node, "id", None)
         if written is not None and not form.fullmatch(written):
             mend = f"Write {re.sub(r'[^A-Za-z0-9_-]+', '-', written).strip('-')[:60] or 'a word'!r}."

@@ -22,7 +22,7 @@ Mend: Write `object.property`, or `schema/<id>/properties/<id>`.
 """
 
 from dq.contracts.shared.spelling import nearest
-from dq.validators import elements
+from dq.validators.elements import by_id, leaves, name_paths
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
@@ -30,11 +30,11 @@ def check(contract: Contract, context: Context) -> Faults:
     written = context.walk.references
     if not written:
         return
-    names, ids = context.walk.names, elements.by_id(contract)
+    names, ids = context.walk.names, by_id(contract)
     objects = {name for name in names if "." not in name}
-    relied_on = elements.name_paths(contract)
+    relied_on = name_paths(contract)
     for relationship, key, text in written:
-        if elements.leaves(text, objects):
+        if leaves(text, objects):
             continue
         known = ids if "/" in text else names
         if text.lstrip("#/") not in known or ("/" not in text and "." not in text):

@@ -24,7 +24,7 @@ from dq.contracts import extension
 from dq.contracts.model import SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.shared.spelling import suggestion
-from dq.validators import elements
+from dq.validators.elements import name_paths
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
@@ -50,7 +50,7 @@ def check(contract: Contract, context: Context) -> Faults:
         for name in (part.strip() for part in (written or "").split(","))
         if name and name not in known
     ]
-    relied_on = elements.name_paths(contract) if wrong else ()
+    relied_on = name_paths(contract) if wrong else ()
     for node, key, name in wrong:
         mend = suggestion(name, known, "Write an object, or object.property.")
         doubt = not (isinstance(node, SlaProperty) and extension.delivery(contract, node)[0])

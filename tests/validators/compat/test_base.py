@@ -14,7 +14,9 @@ from fragments.registry import Registry
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, Mode, Verdict, findings
-from dq.validators.git.base import Base, BaseRefInvalid, BaseUnavailable, at, base, compare_with
+from dq.validators.git.base import Base, bytes_at, compare_with, open_base
+from dq.validators.git.objects import BaseRefInvalid
+from dq.validators.git.repository import BaseUnavailable
 from dq.validators.git.subscriptions import at_base
 
 TODAY = date(2026, 1, 15)
@@ -34,7 +36,7 @@ def told(found: Comparison) -> list[tuple[str, str]]:
 
 
 def compared(folder: Path, ref: str = "main", **terms: Any) -> Comparison:
-    return compare_with(base(folder, ref), DiffTerms(today=TODAY, **terms))
+    return compare_with(open_base(folder, ref), DiffTerms(today=TODAY, **terms))
 
 
 def test_a_breaking_change_in_a_branch_is_a_break_on_its_line(registry: Registry) -> None:
@@ -122,7 +124,7 @@ def test_contracts_that_the_branch_does_not_touch_are_not_read(registry: Registr
     registry.branch("feature")
     registry.commit({"orders.odcs.yaml": orders("1.1.0", "id note more")})
 
-    changed = base(registry.folder, "main").changed()
+    changed = open_base(registry.folder, "main").changed()
 
     assert [one.file for one in (*changed.before, *changed.after)] == ["orders.odcs.yaml"] * 2
     assert (changed.invalid, changed.broken) == ((), ())
@@ -152,7 +154,7 @@ def test_a_contract_that_is_broken_now_is_not_taken_for_removed(registry: Regist
     registry.branch("feature")
     registry.commit({"orders.odcs.yaml": "schema: [unfinished"})
 
-    changed = base(registry.folder, "main").changed()
+    changed = open_base(registry.folder, "main").changed()
 
     assert (changed.before, changed.after, changed.broken) == ((), (), ("orders.odcs.yaml",))
 
@@ -162,7 +164,7 @@ def test_the_policy_is_that_of_the_base_whatever_the_branch_writes(registry: Reg
     registry.branch("feature")
     registry.commit({"dq-policy.yaml": "profile: default\n"})
 
-    found = base(registry.folder, "main")
+    found = open_base(registry.folder, "main")
 
     assert found.read("dq-policy.yaml") == b"profile: strict\n"
     assert found.read("nothing.yaml") is None
@@ -198,7 +200,7 @@ def test_consumers_are_named_from_the_subscriptions_of_the_base(registry: Regist
     registry.branch("feature")
     registry.commit({"orders.odcs.yaml": orders("2.0.0", "id")})
 
-    known, _ = at_base(base(registry.folder, "main"))
+    known, _ = at_base(open_base(registry.folder, "main"))
     found = compared(registry.folder, subscriptions=tuple(known))
 
     (removed,) = [one for one in found.changes if one.rule == "column-removed"]
@@ -211,7 +213,7 @@ def history(registry: Registry) -> Base:
     registry.branch("feature")
     head = orders("1.2.0", "id") + "  - {name: note, logicalType: integer}\n"
     registry.commit({"orders.odcs.yaml": head}, "2025-03-01")
-    return base(registry.folder, "main")
+    return open_base(registry.folder, "main")
 
 
 def test_a_transitive_mode_sees_a_name_that_an_earlier_version_had(registry: Registry) -> None:
@@ -230,7 +232,7 @@ def test_tags_come_before_history_where_there_are_any(registry: Registry) -> Non
     registry.commit({"orders.odcs.yaml": orders("1.0.1", "id other")}, "2025-02-01")
     registry.commit({"orders.odcs.yaml": orders("1.1.0", "id")}, "2025-03-01")
     registry.repo.create_tag("orders/v1.0.0", ref=first)
-    found = base(registry.folder, "main")
+    found = open_base(registry.folder, "main")
     (now,) = [one for one in [found.read("orders.odcs.yaml")] if one]
 
     contract = parse(now, "orders.odcs.yaml").contract
@@ -264,7 +266,7 @@ def test_a_shallow_clone_is_no_base_and_the_command_mends_it(
     folder = shallow("feature")
 
     with pytest.raises(BaseUnavailable) as refused:
-        base(folder, "origin/main")
+        open_base(folder, "origin/main")
 
     assert (refused.value.exit_code, refused.value.rule) == (3, "base-unavailable")
     command = "git fetch --unshallow origin main:refs/remotes/origin/main"
@@ -277,7 +279,7 @@ def test_a_name_that_is_nowhere_is_no_base(registry: Registry) -> None:
     registry.commit({"orders.odcs.yaml": orders()})
 
     with pytest.raises(BaseUnavailable) as refused:
-        base(registry.folder, "origin/nowhere")
+        open_base(registry.folder, "origin/nowhere")
 
     assert "git fetch origin nowhere" in refused.value.mend
 
@@ -288,7 +290,7 @@ def test_branches_without_a_common_commit_have_no_base(registry: Registry) -> No
     registry.commit({"orders.odcs.yaml": orders("2.0.0")})
 
     with pytest.raises(BaseUnavailable, match="no common commit"):
-        base(registry.folder, "main")
+        open_base(registry.folder, "main")
 
 
 @pytest.mark.parametrize("ref", ["--output=/tmp/x", "-q", "a b", "main..feature", "", "$(id)"])
@@ -296,23 +298,23 @@ def test_what_is_no_name_of_a_commit_never_reaches_git(registry: Registry, ref: 
     registry.commit({"orders.odcs.yaml": orders()})
 
     with pytest.raises(BaseRefInvalid) as refused:
-        base(registry.folder, ref)
+        open_base(registry.folder, ref)
 
     assert (refused.value.exit_code, refused.value.rule) == (2, "base-ref-invalid")
 
 
 def test_a_folder_without_a_repository_has_no_base(tmp_path: Path) -> None:
     with pytest.raises(BaseUnavailable, match="not in a Git repository"):
-        base(tmp_path, "main")
+        open_base(tmp_path, "main")
 
 
 def test_a_file_is_read_as_it_stood_at_a_reference(registry: Registry) -> None:
     registry.commit({"orders.odcs.yaml": orders()})
     registry.write("orders.odcs.yaml", orders("2.0.0"))
 
-    assert at(registry.folder, "HEAD", "orders.odcs.yaml") == orders().encode()
+    assert bytes_at(registry.folder, "HEAD", "orders.odcs.yaml") == orders().encode()
     with pytest.raises(BaseUnavailable, match="no file"):
-        at(registry.folder, "HEAD", "nothing.odcs.yaml")
+        bytes_at(registry.folder, "HEAD", "nothing.odcs.yaml")
 
 
 def test_the_work_tree_and_the_index_stay_as_they_are(registry: Registry) -> None:

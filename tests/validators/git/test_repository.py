@@ -14,9 +14,9 @@ import pytest
 from fragments.registry import Registry
 
 from dq.validators.git import objects as git_objects
-from dq.validators.git import settings
 from dq.validators.git.objects import BaseRefInvalid, commit_of, objects, repository
 from dq.validators.git.repository import BaseUnavailable, find, run, tracked
+from dq.validators.git.settings import ENVIRONMENT, git_environment
 
 CONTRACT = b"id: orders\n"
 
@@ -217,9 +217,9 @@ def test_what_is_not_listed_is_never_asked(registry: Registry) -> None:
 def test_a_process_of_git_has_nothing_of_the_caller_but_what_is_listed(tmp_path: Path) -> None:
     caller = {"GIT_DIR": "x", "GIT_TRACE": "1", "HOME": "/home/ana", "LD_PRELOAD": "x.so", "PATH": "/bin:."}
 
-    made = settings.environment(caller, tmp_path)
+    made = git_environment(caller, tmp_path)
 
-    listed = {one.name for one in settings.ENVIRONMENT}
+    listed = {one.name for one in ENVIRONMENT}
     assert made.keys() - listed == {"HOME", "PATH"}
     assert made["PATH"] == "/bin"
 

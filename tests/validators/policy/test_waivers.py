@@ -10,7 +10,7 @@ from dq.contracts.shared.outcome import Location, Severity
 from dq.validators import rule_page
 from dq.validators.lint import lint_files
 from dq.validators.policy.file import read
-from dq.validators.policy.waivers import apply
+from dq.validators.policy.waivers import apply_waivers
 from dq.validators.rule import Rule
 
 FILE = "dq-policy.yaml"
@@ -81,8 +81,10 @@ def test_a_waiver_may_name_a_rule_from_elsewhere_and_is_left_to_those_who_know_i
         WAIVER.replace("status-unknown", "type-narrowed").encode(), FILE, rules, also=["type-narrowed"]
     )
 
-    here = apply([], policy.waivers, rules=rules, contracts=["orders"], today=date(2026, 11, 21))
-    there = apply([], policy.waivers, rules=["type-narrowed"], contracts=["orders"], today=date(2026, 11, 21))
+    here = apply_waivers([], policy.waivers, rules=rules, contracts=["orders"], today=date(2026, 11, 21))
+    there = apply_waivers(
+        [], policy.waivers, rules=["type-narrowed"], contracts=["orders"], today=date(2026, 11, 21)
+    )
 
     assert (wrong, here, [one.rule for one in there]) == ([], [], ["waiver-unused"])
 
