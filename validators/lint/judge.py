@@ -9,13 +9,14 @@ from datetime import date
 from dq.contracts import extension
 from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding
 from dq.contracts.typed import MAX_FINDINGS
+from dq.contracts.versions import Version
 from dq.contracts.yaml.parse import parse
 from dq.validators.context import Context, Promises, Unenforced, Walk, nothing
 from dq.validators.lint.alike import Alike
 from dq.validators.lint.consequences import Folds, Said
-from dq.validators.policy.policy import Policy
+from dq.validators.policy.policy import EnabledRule, Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, RuleScope
 from dq.validators.table_conflicts import TablesAtBase
@@ -24,19 +25,6 @@ from dq.validators.table_conflicts import TablesAtBase
 MAX_OF_ONE_RULE = 100
 # Faults of one rule that are gathered into fewer findings.
 MAX_GATHERED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class RuleInUse:
-    """A rule that is on, with the policy's severity of its faults and of its doubts, and its arguments."""
-
-    rule: Rule
-    severity: Severity
-    doubt: Severity
-    arguments: Mapping[str, object]
-
-
-InUse = list[RuleInUse]
 
 
 @dataclass(slots=True)
@@ -50,28 +38,33 @@ class Gate:
     policy: Policy
     today: date
     unenforced: Unenforced = nothing
-    _in_use: dict[tuple[tuple[int, ...], RuleScope], InUse] = field(default_factory=dict)
+    _in_use: dict[tuple[tuple[int, ...], RuleScope, Version | None], list[EnabledRule]] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         self.rules = {**self.rules, **self.policy.own}
 
-    def in_use(self, scope: RuleScope, file: str, domain: str | None) -> InUse:
+    def in_use(
+        self, scope: RuleScope, file: str, domain: str | None, odcs: Version | None = None
+    ) -> list[EnabledRule]:
         """The rules that the policy leaves on for a contract, with their severity and arguments.
 
-        A rule comes after those that explain it.
+        With the version of ODCS that the contract follows, only those that apply to it. A rule comes after
+        those that explain it.
         """
         covering = self.policy.covering(file, domain)
-        made = self._in_use.get((covering, scope))
+        made = self._in_use.get((covering, scope, odcs))
         if made is None:
-            policy = self.policy.narrowed(covering)
-            made = [
-                RuleInUse(rule, severity, _of_doubt(policy, rule, severity), policy.arguments(rule))
+            rules = (
+                rule
                 for rule in sorted(
                     self.rules.values(), key=lambda rule: (rule.consequences, bool(rule.after))
                 )
-                if rule.scope is scope and (severity := policy.severity(rule)) is not None
-            ]
-            self._in_use[covering, scope] = made
+                if rule.scope is scope and (odcs is None or rule.applies(odcs))
+            )
+            made = self.policy.narrowed(covering).enabled(rules)
+            self._in_use[covering, scope, odcs] = made
         return made
 
 
@@ -122,13 +115,10 @@ def judge(gate: Gate, file: str, data: bytes | FileRefused) -> JudgedFile:
 
 
 def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
-    odcs = contract.odcs
     said = Said()
     alike = Alike(context.walk)
-    for used in gate.in_use(RuleScope.CONTRACT, context.file, contract.domain):
+    for used in gate.in_use(RuleScope.CONTRACT, context.file, contract.domain, contract.odcs):
         rule, arguments = used.rule, used.arguments
-        if not rule.applies(odcs):
-            continue
         seen = replace(context, arguments=arguments) if arguments else context
         told = 0
         groups: dict[tuple[str, str], list[Fault]] = {}
@@ -166,13 +156,6 @@ def among_others(gate: Gate, judged: Iterable[JudgedFile], base: TablesAtBase) -
                     yield _finding(fault, used, entry.identity[0])
 
 
-def _of_doubt(policy: Policy, rule: Rule, severity: Severity) -> Severity:
-    mild = policy.severity(
-        replace(rule, severity=min(rule.severity, Severity.WARNING, key=lambda one: one.rank))
-    )
-    return mild or severity
-
-
-def _finding(fault: Fault, used: RuleInUse, contract: str) -> Finding:
+def _finding(fault: Fault, used: EnabledRule, contract: str) -> Finding:
     severity = used.doubt if fault.doubt else used.severity
     return Finding(used.rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract)

@@ -23,6 +23,9 @@ PROFILES: dict[Profile, dict[Severity, Severity]] = {
     "strict": {Severity.INFO: Severity.WARNING, Severity.WARNING: Severity.ERROR},
 }
 
+# What is about the standard, and not sure, is a warning at most.
+_OF_DOUBT = {Severity.ERROR: Severity.WARNING, Severity.CRITICAL: Severity.WARNING}
+
 
 @dataclass(frozen=True, slots=True)
 class RuleSetting:
@@ -40,6 +43,16 @@ class RuleSetting:
         if self.own_severity:
             return RuleSetting(self.severity, arguments)
         return RuleSetting(below.severity, arguments, below.own_severity)
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledRule:
+    """A rule that is on, with the policy's severity of its faults and of its doubts, and its arguments."""
+
+    rule: Rule
+    severity: Severity
+    doubt: Severity
+    arguments: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +91,28 @@ class Policy:
     servers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unusable_schemas: tuple[Finding, ...] = ()
 
-    def severity(self, rule: Rule) -> Severity | None:
-        """How much the rule's fault matters here; None when it is off."""
+    def severity(self, rule: Rule, *, doubt: bool = False) -> Severity | None:
+        """How much the rule's fault, or a doubt of it, matters here; None when the rule is off."""
         own = self.settings.get(rule.id)
         if own is not None and own.own_severity:
             return own.severity
         if rule.wish and own is None and self.profile == "default":
             return None
-        return PROFILES[self.profile].get(rule.severity, rule.severity)
+        by_itself = _OF_DOUBT.get(rule.severity, rule.severity) if doubt else rule.severity
+        return PROFILES[self.profile].get(by_itself, by_itself)
 
-    def arguments(self, rule: Rule) -> Mapping[str, object]:
-        """The rule's arguments that the policy sets."""
-        own = self.settings.get(rule.id)
-        return own.arguments if own else {}
+    def enabled(self, rules: Iterable[Rule]) -> list[EnabledRule]:
+        """Those of the rules that are on, in their order."""
+        return [
+            EnabledRule(
+                rule,
+                severity,
+                self.severity(rule, doubt=True) or severity,
+                self.settings[rule.id].arguments if rule.id in self.settings else {},
+            )
+            for rule in rules
+            if (severity := self.severity(rule)) is not None
+        ]
 
     def covering(self, file: str, domain: str | None) -> tuple[int, ...]:
         """Which sections speak about a contract, in their order."""
