@@ -1,8 +1,9 @@
-"""What a breach or a recovery makes of an incident: a pure state machine with one table."""
+"""Incidents: the state machine of a breach or a recovery, flapping, titles, and digests of many."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -10,10 +11,72 @@ from json import dumps
 from types import MappingProxyType
 from uuid import UUID, uuid5
 
-from dq.alerts.noise.flapping import KEPT, calm, flaps
-from dq.alerts.words.titles import Facts as Facts
-from dq.alerts.words.titles import title_after, titled
+from dq.alerts.route import LaterWord, Wait
 from dq.contracts.shared.outcome import Breach, End, IncidentKey, Recovery, Severity
+
+# When an incident comes and goes so often that each change is news to nobody.
+
+LIMITS = ((6, 4), (12, 6))
+"""More changes than the second number within so many periods, and it flaps."""
+
+KEPT = 16
+"""So many of the last changes are remembered."""
+
+HOUR = timedelta(hours=1)
+"""How often the message is edited meanwhile; also the period of what has none."""
+
+
+def flaps(changes: Sequence[datetime], period: timedelta | None, now: datetime) -> bool:
+    """Whether it broke and ended too often in its last periods, by the instants of these changes.
+
+    A period is the time from one due instant to the next. A change that lies a whole window back counts no
+    more.
+    """
+    length = period or HOUR
+    return any(sum(at > now - periods * length for at in changes) > most for periods, most in LIMITS)
+
+
+def calm(period: timedelta | None) -> timedelta:
+    """How long nothing must change for it to be over: what breaks after that is a new incident."""
+    return max(period or HOUR, HOUR)
+
+
+def edit(since: datetime, now: datetime) -> LaterWord:
+    """When the message is edited next: on the hour, counted from when it began to flap."""
+    hours = -((since - now) // HOUR)
+    return LaterWord(since + hours * HOUR, Wait.CALM)
+
+
+def reply(period: timedelta | None, now: datetime) -> LaterWord:
+    """When the thread hears of a change: once it has lasted."""
+    return LaterWord(now + calm(period), Wait.CALM)
+
+
+# What the subjects of an incident are called: kept among their facts, so that no word is lost on the way.
+
+TITLE = "title"
+"""The fact of this label is what a subject is called while it is the one that is told; it is no line."""
+
+Facts = tuple[tuple[str, str], ...]
+
+
+def titled(title: str, facts: Facts) -> Facts:
+    """The facts of a subject that is called so; as they are where it has no title of its own."""
+    return ((TITLE, title), *facts) if title else facts
+
+
+def title_after(now: str, end: str, still: Collection[Facts]) -> str:
+    """What an incident is called once a subject has ended: as the newest that is left, else as the end says.
+
+    `still` are the facts of those that are left, oldest first. Without words of an end it keeps its title.
+    """
+    if not end:
+        return now
+    newest = [*still][-1:]
+    return (dict(newest[0]).get(TITLE) or now) if newest else end
+
+
+# What a breach or a recovery makes of an incident: a pure state machine with one table.
 
 COUNTS_TOLD = frozenset({2, 4, 8, 16})
 """The numbers of breaches at which the thread hears of a growing incident."""
@@ -297,3 +360,60 @@ def _tell(before: Incident, after: Incident, row: _Row) -> tuple[str, ...]:
     if after.severity is not before.severity:
         return (UPDATE, "reply:worse")
     return (UPDATE, "reply:count") if after.breaches in COUNTS_TOLD else (UPDATE,)
+
+
+# A digest: one message that stands for many incidents of one place, and lists them.
+
+STORM = "(storm)"
+"""What a digest has in place of a contract; no contract is called so, because an id has no brackets."""
+
+LISTED = 20
+"""So many are named; the rest is counted."""
+
+
+def is_digest(incident: Incident) -> bool:
+    """Whether it stands for others."""
+    return incident.key.contract == STORM
+
+
+def title(incidents: int) -> str:
+    """What a digest of so many is called."""
+    return f"{incidents} incidents at once"
+
+
+def listing(incident: Incident) -> Facts:
+    """The members that are still open, oldest first, as (promise, title); when none is, all of them."""
+    shown = incident.open_subjects or tuple(incident.subjects)
+    lines = [fact for name in shown[:LISTED] for fact in _line(incident.subjects[name])]
+    more = [("and", f"{len(shown) - LISTED} more; see 'dq incidents'")] if len(shown) > LISTED else []
+    over = len(incident.subjects) - len(incident.open_subjects)
+    left = [("over", f"{over} of {len(incident.subjects)}")] if over and incident.open_subjects else []
+    return (*left, *lines, *more)
+
+
+def _line(subject: Subject) -> Facts:
+    """Return its promise and its title, which is that of its end once it is over."""
+    facts = (subject.closing_facts if subject.closed_at else ()) or subject.facts
+    return tuple(fact for fact in facts if fact[0] != TITLE)[:1]
+
+
+def closing(incident: Incident) -> str:
+    """How its members ended, in a sentence."""
+    ends = Counter(CLOSED_AS[subject.end or End.KEPT] for subject in incident.subjects.values())
+    said = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in ends.most_common())
+    return f"All {len(incident.subjects)} are over: {said}."
+
+
+# An incident in a few JSON values, as `dq status` and the portal give it.
+
+
+def incident_as_row(one: Incident) -> dict[str, object]:
+    """What is open, how bad it is, since when, and for which deliveries or partitions."""
+    return {
+        "id": one.id,
+        "key": str(one.key),
+        "severity": one.severity,
+        "title": one.title,
+        "opened_at": one.opened_at.isoformat(),
+        "subjects": list(one.open_subjects),
+    }

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.alerts import ledger, outbox, plans, silences, storm
-from dq.alerts.digest import is_digest
-from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, IncidentStep, past, step
-from dq.alerts.lane import Lane
-from dq.alerts.noise.timing import first_word
-from dq.alerts.route import AlertRoute, matching
+from dq.alerts import grouping, incident_store, silences
+from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, IncidentStep, is_digest, past, step
+from dq.alerts.outbox import rows
+from dq.alerts.outbox import rows as plans
+from dq.alerts.outbox.rows import Lane
+from dq.alerts.route import AlertRoute, first_word, matching
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
 PAST = "(past)"
@@ -34,10 +34,10 @@ def record(
     """
     if isinstance(event, Breach):
         # Of an incident before the newest one, too: a replayed history opens nothing.
-        last = ledger.settled_at(tx, event.key, event.subject)
+        last = incident_store.settled_at(tx, event.key, event.subject)
         if last is not None and event.at <= last:
             return None
-    done = step(ledger.newest(tx, event.key), event, now)
+    done = step(incident_store.newest(tx, event.key), event, now)
     if done is None:
         return None
     routes = matching(routes, event.severity) if isinstance(event, Breach) else ()
@@ -58,7 +58,7 @@ def record_past(
     It is an incident that was never open. The same key at the same instant is the same one.
     """
     incident = past(Breach(key, severity, now.isoformat(), title, now, facts))
-    if ledger.get(tx, incident.id) is None:
+    if incident_store.get(tx, incident.id) is None:
         _write(tx, IncidentStep(incident, incident.state.value, ()), now.isoformat(), [route], now)
 
 
@@ -67,13 +67,13 @@ def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> st
 
     Whoever takes a digest takes all that it stands for.
     """
-    incident = ledger.get(tx, incident_id)
+    incident = incident_store.get(tx, incident_id)
     done = step(incident, Ack(who), now) if incident else None
     if incident is None or done is None:
         return None
     if is_digest(incident):
         for member in incident.open_subjects:
-            of = ledger.get(tx, member)
+            of = incident_store.get(tx, member)
             taken = step(of, Ack(who), now) if of else None
             if taken is not None:
                 # The digest's thread hears it once.
@@ -92,17 +92,19 @@ def _write(
     incident = done.incident
     if done.kind in _BEGINS:
         incident = silences.silenced(tx, incident, now)
-    ledger.save(tx, incident, subject)
-    ledger.log(tx, incident.id, done.kind, incident.revision, now, subject, detail, after=incident)
+    incident_store.save(tx, incident, subject)
+    incident_store.log(tx, incident.id, done.kind, incident.revision, now, subject, detail, after=incident)
     if done.kind in _BEGINS and incident.silenced_until is not None:
-        ledger.log(tx, incident.id, "silenced", incident.revision, now, detail=silences.said(incident))
-    told = outbox.told(tx, incident.id) if incident.revision > 1 else set()
+        incident_store.log(
+            tx, incident.id, "silenced", incident.revision, now, detail=silences.said(incident)
+        )
+    told = rows.told(tx, incident.id) if incident.revision > 1 else set()
     if FLAPPING in done.tell:
-        ledger.log(tx, incident.id, "flapping", incident.revision, now)
+        incident_store.log(tx, incident.id, "flapping", incident.revision, now)
     for lane in told:
         for operation in done.tell:
             later = plans.later(incident, operation, now)
-            outbox.enqueue(tx, lane, operation, incident.revision, now, plan=later)
+            rows.enqueue(tx, lane, operation, incident.revision, now, plan=later)
         if done.kind == "reopened":
             plans.remind(tx, lane, incident, now, anew=True)
     for route in routes:
@@ -111,8 +113,8 @@ def _write(
         if lane in told:
             plans.bring_forward(tx, lane, plan)
         else:
-            outbox.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
-    storm.follow(tx, incident, now)
+            rows.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
+    grouping.follow(tx, incident, now)
     if incident.state.closed:
         plans.release(tx, incident, now)
     return incident.id

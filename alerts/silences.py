@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from dq.alerts import ledger, outbox
+from dq.alerts import incident_store
 from dq.alerts.incident import UPDATE, Incident
+from dq.alerts.outbox import rows as outbox
 from dq.alerts.tables import silence as silences
 from dq.contracts.shared.outcome import IncidentKey
 
@@ -96,7 +97,7 @@ def begin(
         )
     )
     _refresh(tx, now)
-    return [one for one in ledger.standing(tx) if pattern.matches(one.key)]
+    return [one for one in incident_store.standing(tx) if pattern.matches(one.key)]
 
 
 def end(tx: Connection, ids: Collection[int], who: str, now: datetime) -> None:
@@ -112,15 +113,15 @@ def end(tx: Connection, ids: Collection[int], who: str, now: datetime) -> None:
 def _refresh(tx: Connection, now: datetime, word: str = "") -> None:
     """Brings every open incident in line with the silences that hold."""
     holding = active(tx, now)
-    for incident in ledger.standing(tx):
+    for incident in incident_store.standing(tx):
         after = _under(incident, holding)
         was = incident.silenced_until is not None and incident.silenced_until > now
         if after == incident or not (was or after.silenced_until):
             continue
         after = replace(after, revision=incident.revision + 1)
-        ledger.save(tx, after, "")
+        incident_store.save(tx, after, "")
         kind, detail = ("silenced", said(after)) if after.silenced_until else ("unsilenced", word)
-        ledger.log(tx, after.id, kind, after.revision, now, detail=detail)
+        incident_store.log(tx, after.id, kind, after.revision, now, detail=detail)
         for lane in outbox.told(tx, after.id):
             outbox.enqueue(tx, lane, UPDATE, after.revision, now)
 

@@ -29,9 +29,9 @@ from _report import arguments, finish
 from sqlalchemy import select
 
 from dq.alerts.channel import Open, Sender
+from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.alerts.tables import incident
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 from dq.store import Store, open_store

@@ -25,9 +25,9 @@ from fakes.mesh import CHANNELS as MESH
 from fakes.mesh import Mesh
 from fakes.slack import TOKEN, FakeSlack
 
+from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 from dq.store import Store, open_store
 

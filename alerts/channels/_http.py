@@ -1,4 +1,4 @@
-"""One POST to one host: TLS is verified, no redirect is followed, and all of it has a time limit."""
+"""One POST to one host, and targets whose address only the operator knows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from threading import Event, Timer
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected
+from dq.alerts.channel import Ambiguous, Blockage, ChannelSetting, Inspection, NotSent, Rejected, Sender
 from dq.contracts.access.web_address import WEB, web_address
+
+# One POST to one host: TLS is verified, no redirect is followed, and all of it has a time limit.
 
 # Of one address of a host, which may have several.
 _CONNECT_SECONDS = 5.0
@@ -155,3 +157,50 @@ def _hang_up(connected: Callable[[], socket.socket | None], over: Event) -> None
 
 def _kind(error: Exception) -> str:
     return type(error).__name__
+
+
+# Targets that contracts name, and whose address or key, a secret, only the operator knows.
+
+
+def values(setting: ChannelSetting, settings: Mapping[str, str]) -> dict[str, str]:
+    """The values of a setting that has one for each target, by the target's name."""
+    beginning = f"{setting.name}:"
+    return {
+        name.removeprefix(beginning): value.strip()
+        for name, value in settings.items()
+        if name.startswith(beginning) and value.strip()
+    }
+
+
+def address(setting: ChannelSetting, urls: Mapping[str, str], target: str) -> str | Rejected:
+    """The URL of a target, or why there is none; never with the URL in the words."""
+    url = urls.get(target)
+    if url is None:
+        return Rejected(f"nothing says where {target!r} is. Set {setting.of(target)}", Blockage.ROUTE)
+    wrong = unsafe(url)
+    return Rejected(f"{wrong}. Mend {setting.of(target)}", Blockage.ROUTE) if wrong else url
+
+
+def inspecting(
+    channel: str,
+    make: Callable[[Mapping[str, str], Callable[[str], object]], Sender],
+    setting: ChannelSetting,
+    why_not: Callable[[str], str] = unsafe,
+) -> Callable[[Mapping[str, str]], list[Inspection]]:
+    """Tells whether the settings are whole: a look beyond that would send a message.
+
+    `why_not` says what is wrong with a target's value, without showing it.
+    """
+
+    def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+        make(settings, str)
+        return [
+            Inspection(False, f"{target}: {wrong}", f"Mend {setting.of(target)}.")
+            if (wrong := why_not(value))
+            else Inspection(
+                None, f"{target}: set, not tried", f"dq test-alert --channel {channel}:{target} sends one."
+            )
+            for target, value in sorted(values(setting, settings).items())
+        ]
+
+    return inspect

@@ -24,7 +24,8 @@ from dq.alerts.channel import (
     Sender,
     Sent,
 )
-from dq.alerts.channels import _http, _named
+from dq.alerts.channels import _http
+from dq.alerts.channels import _http as _named
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
 from dq.contracts.shared.errors import UsageError

@@ -22,8 +22,9 @@ from dq.alerts.channel import (
     Sender,
     Sent,
 )
-from dq.alerts.channels import _http, _named
-from dq.alerts.channels._slack_blocks import plain, rich
+from dq.alerts.channels import _http
+from dq.alerts.channels import _http as _named
+from dq.alerts.channels._slack_messages import plain, rich
 from dq.alerts.message import Message, headline, repeat_note
 from dq.contracts.escaping.lines import slack
 from dq.contracts.shared.errors import UsageError

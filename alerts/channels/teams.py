@@ -24,9 +24,9 @@ from dq.alerts.channel import (
     Sender,
     Sent,
 )
-from dq.alerts.channels import _http, _named
-from dq.alerts.channels._colours import NAMED, colour
-from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
+from dq.alerts.channels import _http
+from dq.alerts.channels import _http as _named
+from dq.alerts.message import COMMAND, NAMED, Message, about, colour, headline, repeat_note
 from dq.contracts.access.web_address import web_address
 from dq.contracts.shared.errors import UsageError
 

@@ -20,7 +20,8 @@ from dq.alerts.channel import (
     Sender,
     Sent,
 )
-from dq.alerts.channels import _http, _named
+from dq.alerts.channels import _http
+from dq.alerts.channels import _http as _named
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut
 from dq.contracts.access.alert_target import host_allowed

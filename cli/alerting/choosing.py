@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from dq.alerts import ledger
+from dq.alerts import incident_store
 from dq.alerts.incident import Incident
 from dq.cli.world.environment import user
 from dq.contracts.shared.errors import UsageError
@@ -29,7 +29,7 @@ def by_id(tx: Connection, text: str) -> Incident | None:
     """The incident whose id begins so, if any. Raises UsageError where several do."""
     if not _ID.fullmatch(text):
         return None
-    found = ledger.by_prefix(tx, text.lower())
+    found = incident_store.by_prefix(tx, text.lower())
     if len(found) > 1:
         names = ", ".join(one.id for one in found)
         raise UsageError(f"several incidents begin with {text!r}: {names}.", "Write more of the id.")
@@ -45,7 +45,7 @@ def named(tx: Connection, text: str) -> list[Incident]:
     found = by_id(tx, text)
     if found is not None:
         return [found]
-    open_ = [one for one in ledger.standing(tx) if is_of(one, text)]
+    open_ = [one for one in incident_store.standing(tx) if is_of(one, text)]
     if not open_:
         raise UsageError(f"there is no open incident {text!r}.", _MEND)
     return open_

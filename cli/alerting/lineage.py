@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, delete, insert, select
 
-from dq.alerts.handling import causes
-from dq.alerts.noise import root_cause
-from dq.alerts.noise.root_cause import Product
+from dq.alerts import inhibition
+from dq.alerts import inhibition as root_cause
+from dq.alerts.inhibition import Product
 from dq.alerts.tables import lineage
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world.environment import World
@@ -59,7 +59,7 @@ def settler(world: World) -> Callable[[Connection], None]:
     """What the watcher calls when all of a tick is told."""
 
     def settle(tx: Connection) -> None:
-        causes.settle(tx, _made_from(tx), lambda key: _usual(tx, key), world.now())
+        inhibition.settle(tx, _made_from(tx), lambda key: _usual(tx, key), world.now())
 
     return settle
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from dq.alerts import channels
 from dq.alerts.channel import Press
-from dq.alerts.handling.pressing import press
+from dq.alerts.interactions import press
 from dq.cli.alerting.channel_settings import settings_of
 from dq.cli.world.environment import World
 from dq.contracts.shared.errors import DqError

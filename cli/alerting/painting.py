@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dq.alerts.message import COMMAND
-from dq.alerts.sending.deliver import Drained
+from dq.alerts.outbox.drain import Drained
 from dq.cli.alerting import sending
 from dq.cli.context import note
 from dq.cli.terminal import output

@@ -12,12 +12,11 @@ from sqlalchemy import Connection
 
 from dq.alerts import channels
 from dq.alerts.channel import Open
-from dq.alerts.handling.morning import tell_mornings
+from dq.alerts.outbox import drain as outstanding
+from dq.alerts.outbox.drain import Drained, Outstanding, drain
+from dq.alerts.quiet_hours import tell_mornings
 from dq.alerts.record import PAST, record, record_past
 from dq.alerts.route import CONSOLE, AlertRoute, matching
-from dq.alerts.sending import outstanding
-from dq.alerts.sending.deliver import Drained, drain
-from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import helping, lineage
 from dq.cli.alerting.channel_settings import settings_of
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes

@@ -7,10 +7,9 @@ from datetime import datetime
 
 import typer
 
-from dq.alerts import ledger, silences
-from dq.alerts.handling.rewind import rewound, standing_at, steps_until
+from dq.alerts import incident_store, silences
 from dq.alerts.incident import Incident
-from dq.alerts.ledger import PastStep
+from dq.alerts.incident_store import PastStep, rewound, standing_at, steps_until
 from dq.alerts.silences import AlertSilence
 from dq.cli.alerting import choosing
 from dq.cli.alerting.choosing import short
@@ -41,11 +40,11 @@ def command(
         if incident is not None:
             found = rewound(tx, choosing.named(tx, incident), at)
             if len(found) == 1:
-                steps = steps_until(ledger.history(tx, found[0].id), at)
+                steps = steps_until(incident_store.history(tx, found[0].id), at)
                 _show_one(found[0], steps, now, format)
                 return
         else:
-            newest = rewound(tx, ledger.newest_of_all(tx, _MOST, contract), at) if all_ else []
+            newest = rewound(tx, incident_store.newest_of_all(tx, _MOST, contract), at) if all_ else []
             found = newest if all_ else standing_at(tx, at)
         holding = silences.active(tx, now)
     found = [one for one in found if contract is None or choosing.is_of(one, contract)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from dq.alerts.sending import outstanding
+from dq.alerts.outbox import drain
 from dq.cli.alerting.sending import outstanding_as_dict, told
 from dq.cli.context import here
 from dq.cli.terminal import output
@@ -33,12 +33,12 @@ def command(
         if not (by or "").strip():
             raise UsageError("a dismissal needs who.", "Write --by.")
         with store.write() as tx:
-            gone = outstanding.dismiss(tx, channel, target, by.strip(), world.now())
+            gone = drain.dismiss(tx, channel, target, by.strip(), world.now())
         if not gone:
             raise UsageError(f"{dismiss!r} has refused nothing.", "See 'dq outbox'.")
         output.note(f"let go of: {gone}")
     with store.read() as tx:
-        left = outstanding.all_of(tx, world.now())
+        left = drain.all_of(tx, world.now())
     if format is output.Format.JSON:
         output.as_json([outstanding_as_dict(one) for one in left])
     else:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from dq.alerts.handling.retention import forget
+from dq.alerts.retention import forget
 from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed

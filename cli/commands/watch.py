@@ -14,7 +14,7 @@ from pathlib import Path
 
 import typer
 
-from dq.alerts.handling import figures
+from dq.alerts import metrics
 from dq.cli.alerting import lineage, listening, painting, routing, sending
 from dq.cli.commands import _ticks
 from dq.cli.context import here, note
@@ -238,7 +238,7 @@ def _give_sign(world: World, store: Store) -> None:
     Not of one as of another time, which shows nothing about now.
     """
     with store.read() as tx:
-        left = figures.owed(tx, world.now())
+        left = metrics.owed(tx, world.now())
     if left or world.as_of is not None:
         return
     with store.write() as tx:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from dq.alerts.sending import outstanding
+from dq.alerts.outbox import drain
 from dq.cli.alerting.sending import told
 from dq.cli.inspecting.look import Look
 from dq.cli.world.environment import World
@@ -70,7 +70,7 @@ def alerts(world: World) -> Iterator[Look]:
     opened = open_as_it_is(world.store_url())
     try:
         with opened.read() as tx:
-            waiting = outstanding.all_of(tx, world.now())
+            waiting = drain.all_of(tx, world.now())
     finally:
         opened.close()
     for one in waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dq.alerts import ledger as incidents
+from dq.alerts import incident_store as incidents
 from dq.alerts.record import record
 from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
 from dq.cli.world.environment import World

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from sqlalchemy import Connection
 
-from dq.alerts.handling import figures
+from dq.alerts import metrics
 from dq.cli.monitoring.exposition import MetricSample
 from dq.cli.world.environment import World
 from dq.contracts.shared.errors import StoreError
@@ -86,11 +86,11 @@ def _ticks(tx: Connection, now: datetime, as_of: datetime | None) -> Samples:
 
 
 def _alerts(tx: Connection, now: datetime) -> Samples:
-    backlog = figures.backlog(tx, now)
+    backlog = metrics.backlog(tx, now)
     return {
         "dq_open_incidents": [
             MetricSample((severity.value, state), count)
-            for (severity, state), count in figures.open_incidents(tx, now).items()
+            for (severity, state), count in metrics.open_incidents(tx, now).items()
         ],
         "dq_outbox_waiting_messages": _per_channel((name, one.owed) for name, one in backlog.items()),
         "dq_outbox_oldest_age_seconds": _per_channel(
@@ -98,7 +98,7 @@ def _alerts(tx: Connection, now: datetime) -> Samples:
         ),
         "dq_outbox_refused_messages": _per_channel((name, one.dead) for name, one in backlog.items()),
         "dq_send_latency_seconds": [
-            MetricSample((name,), seconds) for name, seconds in sorted(figures.latencies(tx).items())
+            MetricSample((name,), seconds) for name, seconds in sorted(metrics.latencies(tx).items())
         ],
     }
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from dq.alerts.handling.rewind import standing_at as incidents_at
-from dq.alerts.handling.summary import incident_as_row
-from dq.alerts.incident import Incident
-from dq.alerts.sending import outstanding
-from dq.alerts.sending.outstanding import Outstanding
+from dq.alerts.incident import Incident, incident_as_row
+from dq.alerts.incident_store import standing_at as incidents_at
+from dq.alerts.outbox import drain
+from dq.alerts.outbox.drain import Outstanding
 from dq.cli.alerting import sending
 from dq.cli.loading.contracts import Loaded, load, slos
 from dq.cli.loading.holding import settled
@@ -201,7 +200,7 @@ def _read(
             audited=tuple(audit for pair in pairs for audit in audits.newest(tx, *pair, at)),
             incidents=tuple(one for one in incidents_at(tx, at) if one.key.contract in mine),
             withdrawn=tuple(_withdrawn(tx, loaded, now)),
-            outstanding=() if heartbeat.is_past(tx, at) else tuple(outstanding.all_of(tx, now)),
+            outstanding=() if heartbeat.is_past(tx, at) else tuple(drain.all_of(tx, now)),
             findings=(*loaded.findings, *wrong),
         )
 

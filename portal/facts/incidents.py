@@ -9,11 +9,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from dq.alerts import ledger
-from dq.alerts.digest import STORM
-from dq.alerts.handling.rewind import rewound, steps_until
-from dq.alerts.incident import Incident
-from dq.alerts.ledger import PastStep
+from dq.alerts import incident_store
+from dq.alerts.incident import STORM, Incident
+from dq.alerts.incident_store import PastStep, rewound, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import outbox
 from dq.dataquality.delivery.blindness import PLATFORM
@@ -51,9 +49,9 @@ class IncidentFacts:
 
 def incidents(tx: Connection, since: datetime, as_of: datetime | None = None) -> list[IncidentFacts]:
     """The incidents that are open, or were resolved at this instant or later; newest first."""
-    found = rewound(tx, ledger.open_or_since(tx, since, (STORM, PAST)), as_of)
+    found = rewound(tx, incident_store.open_or_since(tx, since, (STORM, PAST)), as_of)
     ids = [one.id for one in found]
-    steps = ledger.histories(tx, ids)
+    steps = incident_store.histories(tx, ids)
     messages = None if heartbeat.is_past(tx, as_of) else _messages(tx, ids)
     return [
         IncidentFacts(

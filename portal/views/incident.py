@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from dq.alerts.words.titles import TITLE, Facts
+from dq.alerts.incident import TITLE, Facts
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.names import slug
 from dq.portal.views.product import Link, incident_row

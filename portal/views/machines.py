@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dq.alerts.handling.summary import incident_as_row
+from dq.alerts.incident import incident_as_row
 from dq.contracts.shared.values import iso
 from dq.dataquality.delivery.history.standing_facts import promise_as_dict
 from dq.dataquality.delivery.ledger import Kept

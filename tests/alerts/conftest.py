@@ -15,8 +15,8 @@ from sqlalchemy import select
 
 from dq.alerts import tables
 from dq.alerts.channels import load
+from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
-from dq.alerts.sending.deliver import drain
 from dq.store import open_store
 
 

@@ -19,8 +19,8 @@ from fakes.slack import TOKEN
 
 from dq.alerts.channel import Sender
 from dq.alerts.channels import load
+from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
-from dq.alerts.sending.deliver import drain
 from dq.store import open_store
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
+from dq.alerts import inhibition as handling
 from dq.alerts import silences, tables
-from dq.alerts.handling import causes as handling
-from dq.alerts.noise.root_cause import causes
+from dq.alerts.inhibition import causes
 from dq.alerts.record import record
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery
 

@@ -21,9 +21,9 @@ from dq.alerts.channel import Channel, MessagePlace, NotHeld, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
+from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.contracts.shared import shelf
 from dq.contracts.shared.errors import UsageError
 from dq.store import open_store

@@ -17,8 +17,8 @@ from dq.alerts.channels import load
 from dq.alerts.channels._http import post
 from dq.alerts.incident import step
 from dq.alerts.message import render
+from dq.alerts.outbox.drain import drain
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.contracts.access.alert_target import TOOLS
 from dq.contracts.shared.outcome import IncidentKey
 

@@ -8,11 +8,11 @@ import pytest
 from fakes.breaches import breach, recovery
 from fakes.slack import TOKEN
 
-from dq.alerts import ledger
+from dq.alerts import incident_store
 from dq.alerts.channel import Open
 from dq.alerts.channels import load
-from dq.alerts.sending.deliver import drain
-from dq.alerts.sending.settlement import backoff
+from dq.alerts.outbox.drain import drain
+from dq.alerts.outbox.settle import backoff
 from dq.contracts.shared.outcome import IncidentKey
 
 LOST = [
@@ -221,7 +221,7 @@ def test_what_nobody_takes_is_given_up_a_day_after_the_resolve(tell, send, slack
         clock.pass_by(minutes=30)
 
     with store.read() as tx:
-        dead = [step.detail for step in ledger.history(tx, incident) if step.kind == "dead"]
+        dead = [step.detail for step in incident_store.history(tx, incident) if step.kind == "dead"]
     assert [(text.split()[0], text.split()[-1]) for text in dead] == [
         ("update", "ratelimited"),
         ("reply:resolved", "ratelimited"),

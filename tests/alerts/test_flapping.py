@@ -11,9 +11,8 @@ from fakes.breaches import DUE, KEY, breach
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.alerts import ledger
-from dq.alerts.incident import IncidentState, step
-from dq.alerts.noise.flapping import KEPT, LIMITS, calm, flaps
+from dq.alerts import incident_store
+from dq.alerts.incident import KEPT, LIMITS, IncidentState, calm, flaps, step
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery
 
 QUARTER = timedelta(minutes=15)
@@ -90,7 +89,7 @@ def test_a_daily_product_that_is_late_now_and_then_does_not_flap(tell, send, sla
         send()
 
     with store.read() as tx:
-        assert ledger.newest(tx, KEY).flapping_since is None
+        assert incident_store.newest(tx, KEY).flapping_since is None
 
 
 def test_a_breach_within_the_period_is_the_same_incident(tell, send, slack, clock):

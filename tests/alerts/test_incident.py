@@ -9,9 +9,9 @@ from functools import reduce
 import pytest
 from fakes.breaches import DUE, breach, recovery
 
+from dq.alerts.incident import HOUR as REOPEN_WINDOW
 from dq.alerts.incident import Ack, IncidentState, step
 from dq.alerts.message import headline, render
-from dq.alerts.noise.flapping import HOUR as REOPEN_WINDOW
 from dq.contracts.shared.outcome import End, Severity
 
 NOW = DUE + timedelta(minutes=30)

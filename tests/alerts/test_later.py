@@ -9,10 +9,9 @@ from fakes.breaches import DUE, KEY, ROUTES, breach, recovery
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.alerts.handling.morning import tell_mornings
-from dq.alerts.noise.timing import DAILY, FIRST, LEAST, reminder
+from dq.alerts.quiet_hours import tell_mornings
 from dq.alerts.record import acknowledge
-from dq.alerts.route import AlertRoute, matching
+from dq.alerts.route import DAILY, FIRST, LEAST, AlertRoute, matching, reminder
 from dq.contracts.schedule.quiet_hours import quiet_hours
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery, Severity
 
@@ -27,7 +26,7 @@ LEAD_CHANNEL = "C0PLATFORM"
 @pytest.fixture
 def send(store, channels, clock):
     """Drains as the command does."""
-    from dq.alerts.sending.deliver import drain
+    from dq.alerts.outbox.drain import drain
 
     def run():
         tell_mornings(store, clock())

@@ -10,10 +10,10 @@ from fakes.slack import CHANNELS
 from sqlalchemy import delete, update
 
 from dq.alerts import tables
-from dq.alerts.digest import STORM
+from dq.alerts.incident import STORM
+from dq.alerts.outbox import drain as outstanding
+from dq.alerts.outbox.drain import drain
 from dq.alerts.route import CONSOLE, AlertRoute
-from dq.alerts.sending import outstanding
-from dq.alerts.sending.deliver import drain
 from dq.contracts.shared.outcome import IncidentKey
 
 PLATFORM = AlertRoute("slack", "#platform")

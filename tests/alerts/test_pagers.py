@@ -12,8 +12,8 @@ from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import IncidentState, step
 from dq.alerts.message import render
+from dq.alerts.outbox.drain import drain
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.contracts.shared.outcome import Severity
 
 CHANNELS = load()

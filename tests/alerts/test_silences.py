@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from fakes.breaches import KEY, breach, recovery
 
-from dq.alerts import ledger, silences
-from dq.alerts.handling.rewind import rewound
+from dq.alerts import incident_store, silences
+from dq.alerts.incident_store import rewound
 from dq.alerts.silences import KeyPattern
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery
 
@@ -150,7 +150,7 @@ def test_a_silence_shows_in_the_incident_only_while_it_is_open(tell, silence, st
     tell(breach(1), recovery(1))
     silence()
     with store.read() as tx:
-        assert ledger.newest(tx, KEY).silenced_until is None
+        assert incident_store.newest(tx, KEY).silenced_until is None
 
 
 def test_a_past_instant_shows_no_silence_that_was_over_when_the_incident_broke_again(
@@ -163,13 +163,13 @@ def test_a_past_instant_shows_no_silence_that_was_over_when_the_incident_broke_a
     clock.pass_by(minutes=4)
     tell(breach(2))
     with store.read() as tx:
-        [live] = ledger.standing(tx)
+        [live] = incident_store.standing(tx)
     at = clock()
     clock.pass_by(minutes=1)
     tell(breach(3))
 
     with store.read() as tx:
-        [past] = rewound(tx, ledger.standing(tx), at)
+        [past] = rewound(tx, incident_store.standing(tx), at)
 
     assert live.breaches == 2
     assert (past.silenced_until, past.silenced_why) == (live.silenced_until, live.silenced_why) == (None, "")

@@ -7,8 +7,8 @@ from fakes.breaches import breach, recovery
 from sqlalchemy import select
 
 from dq.alerts import tables
-from dq.alerts.channels._slack_answers import ANSWERS
-from dq.alerts.sending.deliver import drain
+from dq.alerts.channels.slack import ANSWERS
+from dq.alerts.outbox.drain import drain
 from dq.contracts.shared.outcome import IncidentKey
 
 

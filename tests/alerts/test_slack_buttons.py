@@ -12,15 +12,15 @@ from fakes.slack import TEAM, TOKEN
 from fakes.socket_slack import APP, APP_TOKEN, SocketSlack
 from sqlalchemy import func, select
 
-from dq.alerts import ledger, silences, tables
+from dq.alerts import incident_store, silences, tables
 from dq.alerts.channel import Press
 from dq.alerts.channels import load
-from dq.alerts.channels._slack_buttons import Workspace, press_of
-from dq.alerts.channels._slack_socket import SlackListener
+from dq.alerts.channels._slack_messages import Workspace, press_of
+from dq.alerts.channels._slack_sdk import SlackListener
 from dq.alerts.channels.slack import open_slack
-from dq.alerts.handling.pressing import press
 from dq.alerts.incident import IncidentState
-from dq.alerts.sending.deliver import drain
+from dq.alerts.interactions import press
+from dq.alerts.outbox.drain import drain
 from dq.contracts.shared.errors import UsageError
 
 WHO, OTHER = "U012AB3CD", "U0OTHER99"
@@ -90,7 +90,7 @@ def soon(holds) -> None:
 
 def newest(store):
     with store.read() as tx:
-        return ledger.newest(tx, KEY)
+        return incident_store.newest(tx, KEY)
 
 
 def buttons(message) -> list[str]:
@@ -235,7 +235,7 @@ def test_a_digest_is_taken_and_not_silenced(listener, tell, send, slack, store):
     assert slack.done(slack.press(digest, "dq_ack", WHO))
 
     with store.read() as tx:
-        states = {one.state for one in ledger.standing(tx)}
+        states = {one.state for one in incident_store.standing(tx)}
     assert buttons(digest) == ["dq_ack"]
     assert states == {IncidentState.ACKED}
     assert "cannot be silenced" in slack.whispers[0]["text"]

@@ -14,12 +14,11 @@ from sqlalchemy import func, select, update
 from dq.alerts import tables
 from dq.alerts.channel import Capabilities, MessagePlace, Open, Sent
 from dq.alerts.channels import load
-from dq.alerts.digest import STORM
-from dq.alerts.incident import CREATE
-from dq.alerts.outbox import OutboxStatus
+from dq.alerts.incident import CREATE, STORM
+from dq.alerts.outbox.drain import drain
+from dq.alerts.outbox.rows import OutboxStatus
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.contracts.shared.outcome import IncidentKey
 
 

@@ -17,8 +17,8 @@ from dq.alerts.channels import load
 from dq.alerts.channels.webhook import SCHEMA
 from dq.alerts.incident import step
 from dq.alerts.message import render
+from dq.alerts.outbox.drain import drain
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.contracts.access.alert_target import host_allowed
 from dq.contracts.shared.errors import UsageError
 

@@ -25,9 +25,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_prometheus
 
 from dq.alerts.channels import load
+from dq.alerts.outbox.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.deliver import drain
 from dq.cli.monitoring import serve
 from dq.cli.monitoring.exposition import MetricSample, render
 from dq.cli.monitoring.serve import MetricsServer, address

@@ -17,7 +17,7 @@ from fakes.command import Place
 from fakes.portal_products import LONG, NOW, SHORT, MeshProduct, products
 from fakes.strangers import TEXTS
 
-from dq.alerts.ledger import unresolved
+from dq.alerts.incident_store import unresolved
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import CONSOLE
 from dq.contracts import slo as promises

@@ -8,16 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from dq.alerts import ledger
+from dq.alerts import incident_store
 from dq.alerts.incident import CREATE, Facts, Incident
-from dq.alerts.noise.timing import Wait
-from dq.alerts.outbox import OutboxStatus
+from dq.alerts.message import duration
+from dq.alerts.outbox.next import over_in_silence
+from dq.alerts.outbox.rows import OutboxStatus
 from dq.alerts.record import PAST, record_past
-from dq.alerts.route import AlertRoute
+from dq.alerts.route import AlertRoute, Wait
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import outbox
-from dq.alerts.wanted import over_in_silence
-from dq.alerts.words.counts import duration
 from dq.contracts.shared.outcome import IncidentKey
 from dq.store import Store
 
@@ -33,7 +32,7 @@ def tell_mornings(store: Store, now: datetime) -> None:
     with store.write() as tx:
         places: dict[tuple[str, str], list[Incident]] = {}
         for row in _over(tx, now):
-            incident = ledger.get(tx, row.incident_id)
+            incident = incident_store.get(tx, row.incident_id)
             tx.execute(
                 update(outbox)
                 .where(outbox.c.id == row.id)
@@ -41,7 +40,7 @@ def tell_mornings(store: Store, now: datetime) -> None:
             )
             if incident is not None and not over_in_silence(incident):
                 detail = f"{row.channel} {row.target}".strip()
-                ledger.log(tx, incident.id, "summed up", incident.revision, now, detail=detail)
+                incident_store.log(tx, incident.id, "summed up", incident.revision, now, detail=detail)
                 places.setdefault((row.channel, row.target), []).append(incident)
         for (channel, target), those in places.items():
             key = IncidentKey(PAST, f"{channel}:{target}", "quiet")

@@ -1,7 +1,4 @@
-"""A storm: many new incidents for one place become one digest, with each of them in its thread.
-
-A digest is an incident whose subjects are incidents, so that it grows, is told, and ends as any other.
-"""
+"""Many new incidents for one place become one digest, which grows, is told, and ends as any incident."""
 
 from __future__ import annotations
 
@@ -10,18 +7,20 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from dq.alerts import ledger
+from dq.alerts import incident_store
 from dq.alerts.channel import Capabilities
-from dq.alerts.digest import STORM, title
-from dq.alerts.hush import HEARD, NOW
-from dq.alerts.incident import CREATE, UPDATE, Incident, step
-from dq.alerts.lane import Lane
-from dq.alerts.noise.timing import Wait
-from dq.alerts.outbox import OutboxStatus, enqueue
-from dq.alerts.sending.due import UNPAUSED
+from dq.alerts.incident import CLOSED_AS, CREATE, STORM, UPDATE, Incident, is_digest, step, title
+from dq.alerts.outbox import rows
+from dq.alerts.outbox.next import UNPAUSED
+from dq.alerts.outbox.rows import HEARD, NOW, Lane, OutboxStatus, enqueue
+from dq.alerts.route import Wait
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import outbox
-from dq.contracts.shared.outcome import Breach, IncidentKey, Severity
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+
+# A storm: many new incidents for one place become one digest, with each of them in its thread.
+#
+# A digest is an incident whose subjects are incidents, so that it grows, is told, and ends as any other.
 
 MOST = 5
 """More new incidents than these for one place at once are a storm."""
@@ -51,7 +50,7 @@ def fold(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
         assert digest is not None
         lane = Lane(digest.id, channel, target)
         enqueue(tx, lane, UPDATE if before else CREATE, digest.revision, now)
-        ledger.log(tx, digest.id, "joined" if before else "opened", digest.revision, now)
+        incident_store.log(tx, digest.id, "joined" if before else "opened", digest.revision, now)
         said = {} if grows else {"state": OutboxStatus.DROPPED, "reason": "the digest says it"}
         tx.execute(
             update(outbox).where(outbox.c.id.in_([row.id for row in found])).values(digest=digest.id, **said)
@@ -109,7 +108,7 @@ def _open_digest(tx: Connection, channel: str, target: str, now: datetime) -> In
         .order_by(incidents.c.opened_at.desc(), incidents.c.id)
         .limit(1)
     ).scalar_one_or_none()
-    return ledger.get(tx, found) if found else None
+    return incident_store.get(tx, found) if found else None
 
 
 def _take_in(tx: Connection, digest: Incident | None, key: IncidentKey, row: Any, now: datetime) -> Incident:
@@ -119,5 +118,46 @@ def _take_in(tx: Connection, digest: Incident | None, key: IncidentKey, row: Any
     event = Breach(key, Severity(row.severity), row.incident_id, title(members), now, facts)
     done = step(digest, event, now)
     assert done is not None, "a row is put into a digest once"
-    ledger.save(tx, done.incident, row.incident_id)
+    incident_store.save(tx, done.incident, row.incident_id)
     return done.incident
+
+
+# A digest is an incident whose subjects are incidents: it grows, is told, and ends as any other.
+
+_ENDS = {state: end for end, state in CLOSED_AS.items()}
+_DIGESTS = (
+    select(outbox.c.digest, outbox.c.channel, outbox.c.target)
+    .where(outbox.c.incident_id == bindparam("incident"), outbox.c.digest.is_not(None))
+    .distinct()
+)
+
+
+def follow(tx: Connection, incident: Incident, now: datetime) -> None:
+    """Let the digests of an incident know how it stands, in the transaction that changed it."""
+    if is_digest(incident):
+        return
+    for row in tx.execute(_DIGESTS, {"incident": incident.id}).all():
+        digest = incident_store.get(tx, row.digest)
+        event = _news(incident, digest, now) if digest else None
+        done = step(digest, event, now) if event else None
+        if done is None:
+            continue
+        incident_store.save(tx, done.incident, incident.id)
+        incident_store.log(
+            tx, done.incident.id, done.kind, done.incident.revision, now, incident.id, after=done.incident
+        )
+        for operation in done.tell:
+            lane = Lane(done.incident.id, row.channel, row.target)
+            later = rows.later(done.incident, operation, now)
+            enqueue(tx, lane, operation, done.incident.revision, now, plan=later)
+
+
+def _news(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:
+    if incident.id not in digest.subjects:
+        return None
+    facts = ((str(incident.key), incident.title),)
+    if incident.state.closed:
+        end = _ENDS.get(incident.state)
+        return Recovery(digest.key, incident.id, now, facts, end) if end else None
+    name = title(len(digest.subjects))
+    return Breach(digest.key, incident.severity, incident.id, name, now, facts)

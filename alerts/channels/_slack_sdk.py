@@ -1,18 +1,24 @@
-"""Slack's Socket Mode: presses of buttons come over a connection that we open, so nobody has to reach us.
-
-https://docs.slack.dev/apis/events-api/using-socket-mode: `hello`, then envelopes, each to be acknowledged
-within three seconds or it comes again, and `disconnect` when Slack wants a new connection.
-"""
+"""Slack's client and Socket Mode: loaded only where Slack's SDK is needed."""
 
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackClientError
@@ -21,8 +27,84 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
 from dq.alerts.channel import Press
-from dq.alerts.channels._slack_buttons import Workspace, press_of
+from dq.alerts.channels._slack_messages import Workspace, press_of
 from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.install import install_command
+
+# Slack's client for one host: it follows no redirect, so that nobody else ever gets the token.
+
+_MOST_BYTES = 8 * 1024 * 1024
+# slack-sdk adds the method to the path: no query, and nothing that is escaped.
+_PATH = re.compile(r"(?:/[A-Za-z0-9._\-]+)*/?")
+# The one call through which slack-sdk reaches for the network.
+_SENDS = "_perform_urllib_http_request_internal"
+
+
+def address(text: str) -> str:
+    """The address of a Web API with a slash at its end. Raises UsageError where it is not plain and safe."""
+    parts = web_address(text, WEB)
+    if parts is None or not _PATH.fullmatch(parts.rest):
+        raise UsageError(
+            "The address of Slack is no plain URL.", "Write https://host/api/ in DQ_SLACK_URL, or unset it."
+        )
+    if parts.scheme != "https" and not parts.is_loopback:
+        raise UsageError("The token would be sent to Slack in the clear.", "Write https:// in DQ_SLACK_URL.")
+    return text.rstrip("/") + "/"
+
+
+class _Stay(HTTPRedirectHandler):
+    """Gives every redirect back as the answer that it is."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+class _OneHost(WebClient):
+    """A client whose every call goes to the host of its `base_url`."""
+
+    def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
+        if urlsplit(url)[:2] != urlsplit(self.base_url)[:2]:
+            raise ValueError("a call to another host than Slack's")
+        with self._opener().open(req, timeout=self.timeout) as response:
+            body = response.read(_MOST_BYTES).decode(errors="replace")
+            return {"status": response.status, "headers": response.headers, "body": body}
+
+    def _opener(self) -> OpenerDirector:
+        # A proxy sees what is said without TLS, and the loopback needs none.
+        secure = self.base_url.startswith("https:") and self.proxy
+        return build_opener(
+            ProxyHandler({"https": self.proxy} if secure and self.proxy else {}),
+            HTTPSHandler(context=self.ssl),
+            _Stay(),
+        )
+
+
+def client(token: str, base_url: str, timeout_seconds: float) -> WebClient:
+    """A client of the Web API at `base_url`, an `address`.
+
+    Raises MissingTool for a slack-sdk that sends in another way than those that we know.
+    """
+    if not hasattr(WebClient, _SENDS):
+        raise MissingTool(
+            "This slack-sdk is not known, and could follow a redirect with the token.",
+            f"{install_command('slack')} 'slack-sdk<4'",
+        )
+    return _OneHost(
+        token=token,
+        base_url=base_url,
+        timeout=timeout_seconds,  # type: ignore[arg-type]  # urllib takes a float
+        # slack-sdk's own would post a second time when the connection drops after Slack took the message.
+        retry_handlers=[],
+        # What goes wrong is in our answers; slack-sdk would print whole messages at DEBUG.
+        logger=logging.Logger("slack_sdk", logging.CRITICAL),
+    )
+
+
+# Slack's Socket Mode: presses of buttons come over a connection that we open, so nobody has to reach us.
+#
+# https://docs.slack.dev/apis/events-api/using-socket-mode: `hello`, then envelopes, each to be acknowledged
+# within three seconds or it comes again, and `disconnect` when Slack wants a new connection.
 
 AGAIN_AFTER_SECONDS = 60
 """How long after a connection that could not be opened it is tried again: Slack allows few a minute."""

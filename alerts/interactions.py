@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.alerts import ledger, silences
+from dq.alerts import incident_store, silences
 from dq.alerts.channel import Press, PressedButton
-from dq.alerts.digest import is_digest
-from dq.alerts.incident import Incident
+from dq.alerts.incident import Incident, is_digest
 from dq.alerts.record import acknowledge
 from dq.alerts.silences import KeyPattern
 
@@ -23,7 +22,7 @@ def press(tx: Connection, one: Press, now: datetime) -> str:
 
     `tx` is a transaction of `Store.write()`; nothing is sent before `drain`.
     """
-    incident = ledger.get(tx, one.incident)
+    incident = incident_store.get(tx, one.incident)
     if incident is None:
         return "dq knows this incident no more."
     if incident.state.closed:

@@ -1,4 +1,4 @@
-"""One cause, one message: who waits for a broken input is recorded, and told only if it stays broken."""
+"""One cause, one message: which broken input is the root cause, and who waits for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,52 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, update
 
-from dq.alerts import ledger, outbox
+from dq.alerts import incident_store
 from dq.alerts.incident import UPDATE
-from dq.alerts.noise.root_cause import Product, causes
+from dq.alerts.outbox import rows as outbox
 from dq.alerts.tables import incident as incidents
 from dq.contracts.shared.outcome import IncidentKey
+
+# Which of the products that are missing at once is the cause: the one whose own inputs are all there.
+
+Product = tuple[str, str]
+"""A contract by its key, and one of its objects."""
+
+Broken = Mapping[Product, tuple[datetime, str]]
+"""Of each product with an open incident, what tells which broke first: an instant, and an id."""
+
+
+def causes(broken: Broken, made_from: Mapping[Product, Collection[Product]]) -> dict[Product, Product]:
+    """From each broken product to the broken one that it waits for, at once or through others.
+
+    Who has no broken input is not in it. Products that are made from each other are one: the first to break
+    stands for them. Of several causes it is the one that broke first.
+    """
+    above = {one: _inputs(one, made_from) & broken.keys() for one in broken}
+    # Who is above each other goes in a circle.
+    circle = {one: {other for other in those if one in above[other]} | {one} for one, those in above.items()}
+    first = {one: min(those, key=lambda other: broken[other]) for one, those in circle.items()}
+    sources = {one for one, those in above.items() if those <= circle[one]}
+    found = {}
+    for one, those in above.items():
+        among = {first[other] for other in {*those, one} & sources}
+        cause = min(among, key=lambda other: broken[other]) if among else one
+        if cause != one:
+            found[one] = cause
+    return found
+
+
+def _inputs(one: Product, made_from: Mapping[Product, Collection[Product]]) -> set[Product]:
+    found: set[Product] = set()
+    left = [one]
+    while left:
+        new = {other for other in made_from.get(left.pop(), ()) if other not in found}
+        found |= new
+        left += new
+    return found
+
+
+# One cause, one message: who waits for a broken input is recorded, and told only if it stays broken.
 
 LEAST_GRACE = timedelta(minutes=15)
 """A product is given so long after its cause has ended, or as long as it usually takes."""
@@ -59,7 +100,7 @@ def settle(
                     grace = max(usual(one.key) or LEAST_GRACE, LEAST_GRACE)
                     _put_under(tx, one, cause, grace)
                     said = f"{'/'.join(cause_of[product])} is missing ({cause[:8]})"
-                    ledger.log(tx, one.id, "inhibited", one.revision, now, detail=said)
+                    incident_store.log(tx, one.id, "inhibited", one.revision, now, detail=said)
     for those in open_.values():
         for one in those:
             _show(tx, one, tuple(sorted(set(held.get(one.id, ())))), now)
@@ -92,12 +133,12 @@ def _put_under(tx: Connection, one: _Open, cause: str, grace: timedelta) -> None
 
 
 def _show(tx: Connection, one: _Open, names: tuple[str, ...], now: datetime) -> None:
-    before = ledger.get(tx, one.id) if names != one.holds_up else None
+    before = incident_store.get(tx, one.id) if names != one.holds_up else None
     if before is None:
         return
     after = replace(before, holds_up=names, revision=before.revision + 1)
-    ledger.save(tx, after, "")
+    incident_store.save(tx, after, "")
     # What was put under a cause just now stays there.
-    ledger.log(tx, one.id, "holds up", after.revision, now, detail=f"{len(names)}")
+    incident_store.log(tx, one.id, "holds up", after.revision, now, detail=f"{len(names)}")
     for lane in outbox.told(tx, one.id):
         outbox.enqueue(tx, lane, UPDATE, after.revision, now)

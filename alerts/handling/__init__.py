@@ -1,1 +1,0 @@
-"""What is made of incidents once they are recorded: summaries, causes."""

@@ -1,0 +1,400 @@
+"""What of the outbox can be sent now, what is still wanted, and who has claimed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from json import dumps
+from typing import Any
+from uuid import uuid5
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select, update
+
+from dq.alerts import incident_store
+from dq.alerts.channel import Capabilities, MessagePlace
+from dq.alerts.incident import CREATE, NAMESPACE, UPDATE, Incident, IncidentState, calm
+from dq.alerts.message import Message, render
+from dq.alerts.outbox.rows import (
+    HEARD,
+    IN_FLIGHT,
+    NOW,
+    UNSENT,
+    WAITING,
+    Held,
+    Lane,
+    LaneEntry,
+    OutboxStatus,
+    next_up,
+    of_lane,
+)
+from dq.alerts.route import Wait
+from dq.alerts.tables import channel_pause, incident, message, outbox
+from dq.store.schema import UtcDateTime
+
+# Which rows of a lane are still wanted, by the incident as it is when they are claimed: a pure decision.
+#
+# What is said later was planned when nobody could know whether it would still be wanted. So nothing is ever
+# taken back when an incident changes: whoever claims looks at the incident as it is then.
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRows:
+    """The rows to choose from, and the rows that nobody needs any more, each with its reason."""
+
+    rows: tuple[LaneEntry, ...]
+    drop: tuple[tuple[LaneEntry, str], ...] = ()
+
+
+def wanted(rows: Sequence[LaneEntry], incident: Incident, held: Held | None, now: datetime) -> LaneRows:
+    """What may be said now, and what was planned and is not needed any more; the rest goes on waiting."""
+    moot = [(row, why) for row in rows if (why := _moot(row, incident, held, now))]
+    gone = {row.id for row, _ in moot}
+    return LaneRows(
+        tuple(row for row in rows if row.id not in gone and not _waits(row, incident, now)), tuple(moot)
+    )
+
+
+def _moot(row: LaneEntry, incident: Incident, held: Held | None, now: datetime) -> str:
+    # A copy that may be there must not stay there as it was.
+    if row.repeat:
+        return ""
+    if row.operation == CREATE and over_in_silence(incident):
+        return "it was over before its silence was"
+    if row.operation == CREATE and incident.root_id is not None and incident.state.closed:
+        return "it was over with its cause"
+    if row.wait in (Wait.ESCALATION, Wait.REMINDER) and incident.state is not IncidentState.OPEN:
+        return "somebody is on it" if incident.state is IncidentState.ACKED else "it is over"
+    if row.wait == Wait.CALM and row.not_before <= now and row.operation != UPDATE:
+        ends = row.operation == "reply:resolved"
+        if ends is not incident.state.closed or now - incident.changes[-1] < calm(incident.period):
+            return "it changed again"
+    if row.wait == Wait.REMINDER and held is not None and held.receipt.thread:
+        return "it stands in a digest"
+    return ""
+
+
+def _waits(row: LaneEntry, incident: Incident, now: datetime) -> bool:
+    if row.wait and row.not_before > now:
+        return True
+    # What came and went in quiet hours is a line of their summary.
+    return row.wait == Wait.QUIET and row.operation == CREATE and incident.state.closed and not row.repeat
+
+
+def over_in_silence(incident: Incident) -> bool:
+    """Whether it ended while it was silenced."""
+    ended, until = incident.resolved_at, incident.silenced_until
+    return ended is not None and until is not None and ended < until
+
+
+# What of the outbox can be sent now, and what has to wait until when.
+#
+# Conditions and questions are made once, about the instant NOW: to make them takes longer than to ask them.
+
+_digest, _other = incident.alias(), outbox.alias()
+_whole, _place = channel_pause.alias(), channel_pause.alias()
+
+
+def _unpaused() -> ColumnElement[bool]:
+    mine = (channel_pause.c.channel == outbox.c.channel) & channel_pause.c.target.in_(("", outbox.c.target))
+    return ~select(channel_pause.c.until).where(mine, channel_pause.c.until > NOW).exists()
+
+
+def _digest_is_there() -> ColumnElement[bool]:
+    # What belongs into the thread of a digest waits for it; none comes that was over before it was said.
+    there = select(message.c.revision).where(
+        message.c.incident_id == outbox.c.digest,
+        message.c.channel == outbox.c.channel,
+        message.c.target == outbox.c.target,
+    )
+    over = select(_digest.c.id).where(_digest.c.id == outbox.c.digest, _digest.c.resolved_at.is_not(None))
+    coming = select(_other.c.id).where(
+        _other.c.incident_id == outbox.c.digest,
+        _other.c.channel == outbox.c.channel,
+        _other.c.target == outbox.c.target,
+        _other.c.operation == CREATE,
+        _other.c.state.in_(WAITING),
+    )
+    return outbox.c.digest.is_(None) | there.exists() | (over.exists() & ~coming.exists())
+
+
+UNPAUSED = _unpaused()
+"""Whether nobody has said that a row's place, or its whole channel, must wait."""
+
+DIGEST_IS_THERE = _digest_is_there()
+"""Whether a row's digest, if it has one, is where the row belongs: below it."""
+
+SHOULD_BE_THERE = ((outbox.c.not_before <= NOW) & (outbox.c.wait == "") & HEARD) | (outbox.c.attempt > 0)
+"""Whether a row ought to be sent by now: nobody wanted it later, or not at all for a while."""
+
+LOST = (outbox.c.state == OutboxStatus.AMBIGUOUS) & (outbox.c.not_before <= NOW) & UNPAUSED
+"""Whether nobody knows if a row arrived, and it is time to look for it."""
+
+_busy = select(_other.c.id).where(
+    _other.c.incident_id == outbox.c.incident_id,
+    _other.c.channel == outbox.c.channel,
+    _other.c.target == outbox.c.target,
+    _other.c.state.in_(IN_FLIGHT),
+)
+_SENDABLE = and_(
+    outbox.c.state.in_(UNSENT), outbox.c.not_before <= NOW, ~_busy.exists(), UNPAUSED, HEARD, DIGEST_IS_THERE
+)
+_slept = (outbox.c.state == OutboxStatus.SENDING) & (outbox.c.lease_until <= NOW)
+_PLACES = select(outbox.c.channel, outbox.c.target).where(_SENDABLE | LOST | _slept).distinct()
+
+_opens = (outbox.c.operation == CREATE) & outbox.c.digest.is_(None)
+_first = case((_opens | incident.c.resolved_at.is_not(None), 0), else_=1)
+_LANES = (
+    select(outbox.c.incident_id, outbox.c.target, func.min(_first).label("rank"))
+    .join(incident, incident.c.id == outbox.c.incident_id)
+    .where(outbox.c.channel == bindparam("of"), _SENDABLE)
+    .group_by(outbox.c.incident_id, outbox.c.target)
+    .order_by(func.min(outbox.c.id))
+)
+
+
+def _starts(which: ColumnElement[bool]) -> Select[int, datetime, datetime, datetime]:
+    """How many rows there are of each place, and the instants after which the first of them can go on."""
+    # A claimed row goes on when its lease ends, a ready one not before its place's pause does.
+    at = case((outbox.c.state == OutboxStatus.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
+    return (
+        select(func.count(), func.min(at, type_=UtcDateTime), _whole.c.until, _place.c.until)
+        .select_from(
+            outbox.outerjoin(
+                _whole, (_whole.c.channel == outbox.c.channel) & (_whole.c.target == "")
+            ).outerjoin(_place, (_place.c.channel == outbox.c.channel) & (_place.c.target == outbox.c.target))
+        )
+        .where(outbox.c.state.in_(WAITING), which)
+        .group_by(outbox.c.channel, outbox.c.target, _whole.c.until, _place.c.until)
+    )
+
+
+_OWED = _starts(SHOULD_BE_THERE)
+_LATER = _starts((outbox.c.not_before > NOW) | (outbox.c.lease_until > NOW) | ~UNPAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class DueLane:
+    """A lane in which something can be sent now: rank 0 opens or ends an incident, 1 tells more of it."""
+
+    lane: Lane
+    rank: int
+
+
+def due(tx: Connection, now: datetime, channel: str) -> list[DueLane]:
+    """The lanes of a channel in which something can be sent now, the one that waited longest first."""
+    rows = tx.execute(_LANES, {"now": now, "of": channel})
+    return [DueLane(Lane(row.incident_id, channel, row.target), row.rank) for row in rows]
+
+
+def due_places(tx: Connection, now: datetime) -> list[tuple[str, str]]:
+    """The channels and targets for which there is something to be sent or to be looked for now."""
+    return [(row.channel, row.target) for row in tx.execute(_PLACES, {"now": now})]
+
+
+def waiting(tx: Connection, now: datetime) -> tuple[int, datetime | None]:
+    """How many rows should have been sent by now and are not settled, and when the first can go on.
+
+    What is only due later, such as a reminder, does not wait.
+    """
+    rows = tx.execute(_OWED, {"now": now}).all()
+    return sum(count for count, *_ in rows), min((_last(starts) for _, *starts in rows), default=None)
+
+
+def next_after(tx: Connection, now: datetime) -> datetime | None:
+    """The first instant after `now` at which a row can go on that cannot now."""
+    found = (_last(starts) for _, *starts in tx.execute(_LATER, {"now": now}))
+    return min((start for start in found if start > now), default=None)
+
+
+def _last(starts: Iterable[datetime | None]) -> datetime:
+    return max(one for one in starts if one)
+
+
+def paused_targets(tx: Connection, channel: str, now: datetime) -> int:
+    """How many targets of a channel are paused now."""
+    mine = (channel_pause.c.channel == channel) & (channel_pause.c.target != "")
+    found = tx.execute(
+        select(func.count()).select_from(channel_pause).where(mine, channel_pause.c.until > now)
+    )
+    return found.scalar_one()
+
+
+def waiting_lanes(tx: Connection, channel: str) -> list[Lane]:
+    """The lanes of a channel in which something is not settled."""
+    rows = tx.execute(
+        select(outbox.c.incident_id, outbox.c.target)
+        .where(outbox.c.channel == channel, outbox.c.state.in_(WAITING))
+        .distinct()
+    )
+    return [Lane(row.incident_id, channel, row.target) for row in rows]
+
+
+# Rows of the outbox, claimed by one sender at a time.
+
+LEASE = timedelta(seconds=60)
+"""How long a sender may take; after that nobody knows whether it has sent."""
+
+# Made once, as those of due.py. What was refused stands aside until it is tried again.
+_revived = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.not_before <= NOW)
+_IN_LANE = (
+    select(outbox)
+    .where(
+        outbox.c.incident_id == bindparam("incident"),
+        outbox.c.channel == bindparam("of"),
+        outbox.c.target == bindparam("to"),
+    )
+    .where(outbox.c.state.in_(WAITING) | _revived, UNPAUSED, outbox.c.state.in_(IN_FLIGHT) | HEARD)
+    .order_by(outbox.c.id)
+)
+_MAY_BE_SAID = select(outbox.c.id).where(outbox.c.id == bindparam("row"), DIGEST_IS_THERE)
+_LOST = select(outbox).where(outbox.c.channel == bindparam("of"), LOST).order_by(outbox.c.id)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRow:
+    """A row that this sender holds. `attempt` is its fence: a later claim has a higher one.
+
+    `below` is the message of the `digest` in whose thread it is said, if any.
+    `revived`: it had been refused before.
+    """
+
+    id: int
+    lane: Lane
+    operation: str
+    attempt: int
+    key: str
+    message: Message
+    receipt: MessagePlace | None
+    tried_at: datetime
+    lease_until: datetime
+    looks: int = 0
+    below: MessagePlace | None = None
+    digest: Lane | None = None
+    revived: bool = False
+
+
+def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> ClaimedRow | None:
+    """Take the lane's next row, rendered as the incident is now; None when nothing is to be sent now.
+
+    Rows that are not needed any more are dropped on the way. Commit before sending.
+    """
+    mine = {"incident": lane.incident, "of": lane.channel, "to": lane.target}
+    rows = tx.execute(_IN_LANE, {"now": now, **mine}).all()
+    found = incident_store.get(tx, lane.incident)
+    if found is None or any(row.state in IN_FLIGHT for row in rows):
+        return None
+    held = _held(tx, lane)
+    entries = [
+        LaneEntry(row.id, row.operation, row.revision, row.not_before, row.repeat or row.again, row.wait)
+        for row in rows
+    ]
+    still = wanted(entries, found, held, now)
+    plan = next_up(still.rows, found, held, can)
+    for entry, why in (*still.drop, *plan.drop):
+        tx.execute(
+            update(outbox).where(outbox.c.id == entry.id).values(state=OutboxStatus.DROPPED, reason=why)
+        )
+    if plan.suppressed:
+        incident_store.log(tx, found.id, "suppressed", found.revision, now, detail=str(lane))
+    if plan.head is None or plan.head.not_before > now:
+        return None
+    if not tx.execute(_MAY_BE_SAID, {"row": plan.head.id}).first():
+        return None
+    row = next(row for row in rows if row.id == plan.head.id)
+    return _take(tx, row, lane, found, held, now)
+
+
+def ambiguous(tx: Connection, now: datetime, channel: str) -> list[ClaimedRow]:
+    """The rows of a channel to look for now."""
+    return [_lost(tx, row) for row in tx.execute(_LOST, {"now": now, "of": channel}).all()]
+
+
+def said_elsewhere(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace) -> bool:
+    """Whether another sender has said it too, in a message that is not this one."""
+    row = tx.execute(select(outbox.c.state, outbox.c.reference).where(outbox.c.id == claimed.id)).one()
+    return row.state == OutboxStatus.SENT and bool(row.reference) and row.reference != receipt.reference
+
+
+def _lost(tx: Connection, row: Row[Any]) -> ClaimedRow:
+    lane = Lane(row.incident_id, row.channel, row.target)
+    found = incident_store.get(tx, row.incident_id)
+    if found is None:
+        raise LookupError(f"outbox row {row.id} has no incident")
+    # What is out there, if it is, shows the incident as it was then.
+    said = replace(render(found, row.operation), revision=row.rendered)
+    held = _held(tx, lane)
+    return ClaimedRow(
+        row.id,
+        lane,
+        row.operation,
+        row.attempt,
+        key(lane, row),
+        said,
+        _receipt(held),
+        row.tried_at,
+        row.tried_at,
+        row.looks,
+        _below(tx, row, lane),
+    )
+
+
+def _take(
+    tx: Connection, row: Row[Any], lane: Lane, found: Incident, held: Held | None, now: datetime
+) -> ClaimedRow | None:
+    tried_at = row.tried_at or now
+    taken = tx.execute(
+        update(outbox)
+        .where(outbox.c.id == row.id, outbox.c.state.in_(UNSENT), outbox.c.attempt == row.attempt)
+        .values(
+            state=OutboxStatus.SENDING,
+            attempt=row.attempt + 1,
+            lease_until=now + LEASE,
+            tried_at=tried_at,
+            rendered=found.revision,
+        )
+    )
+    if not taken.rowcount:
+        return None
+    said = render(found, row.operation, row.repeat)
+    if held and held.receipt.thread and said.note:
+        # Others speak in the same thread.
+        said = replace(said, note=f"{said.title}: {said.note}")
+    return ClaimedRow(
+        row.id,
+        lane,
+        row.operation,
+        row.attempt + 1,
+        key(lane, row),
+        said,
+        _receipt(held),
+        tried_at,
+        now + LEASE,
+        below=_below(tx, row, lane),
+        digest=replace(lane, incident=row.digest) if row.digest else None,
+        revived=row.state == OutboxStatus.DEAD,
+    )
+
+
+def _below(tx: Connection, row: Row[Any], lane: Lane) -> MessagePlace | None:
+    if row.digest is None or row.operation != CREATE:
+        return None
+    return _receipt(_held(tx, replace(lane, incident=row.digest)))
+
+
+def key(lane: Lane, row: Row[Any]) -> str:
+    """A UUID that names this message of this step for ever, on every machine."""
+    return str(
+        uuid5(NAMESPACE, dumps([lane.incident, lane.channel, lane.target, row.operation, row.revision]))
+    )
+
+
+def _held(tx: Connection, lane: Lane) -> Held | None:
+    row = tx.execute(select(message).where(of_lane(message, lane))).one_or_none()
+    if row is None:
+        return None
+    return Held(MessagePlace(row.place, row.reference, row.thread), row.created_revision, row.revision)
+
+
+def _receipt(held: Held | None) -> MessagePlace | None:
+    return held.receipt if held else None

@@ -1,1 +1,0 @@
-"""Words of messages that know nothing of incidents."""
