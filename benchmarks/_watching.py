@@ -20,11 +20,11 @@ from dq.contracts.shared.outcome import Breach, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout, R, Silence
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.state import heartbeat, machine_clock
 from dq.dataquality.delivery.state.machine_clock import Uptime
-from dq.dataquality.delivery.watch import PastMiss, Watched, tick
+from dq.dataquality.delivery.watch import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import open_store
 

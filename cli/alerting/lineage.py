@@ -20,7 +20,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import IncidentKey
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.watch import PastMiss
+from dq.dataquality.delivery.cycle import PastMiss
 from dq.store.engine import Store
 
 _LOOKED_AT, _MOST = 30, 0.9

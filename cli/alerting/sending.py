@@ -27,7 +27,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 from dq.dataquality.delivery.blindness import PLATFORM
-from dq.dataquality.delivery.watch import PastMiss
+from dq.dataquality.delivery.cycle import PastMiss
 from dq.dataquality.delivery.wording import digest, summary
 from dq.store.engine import Store
 

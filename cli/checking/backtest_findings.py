@@ -14,7 +14,7 @@ from dq.contracts.escaping.markdown import code, escaped
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
 from dq.dataquality.backtest.report import Backtest, RuleHistory
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition
 from dq.validators.reports.markdown import table
 

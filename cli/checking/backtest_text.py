@@ -8,7 +8,7 @@ from dq.cli.terminal import output
 from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.backtest.report import Backtest, RuleHistory
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition
 
 # So many partitions are named beside a rule; JSON has all of them.

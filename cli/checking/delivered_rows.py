@@ -11,7 +11,7 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status
 from dq.dataquality import Report, Request
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.state.receipts import RowClaim, row_claims
 from dq.dataquality.request import opened, pick
 from dq.dataquality.spark.partitions import only

@@ -16,7 +16,7 @@ from dq.contracts.shared.outcome import CheckResult, Finding, Status
 from dq.dataquality import Report
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import JsonObject, State
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind
 from dq.dataquality.model.verification import Tally, Verification

@@ -21,8 +21,7 @@ from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.ledger import Kept
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import Kept, label
 from dq.dataquality.delivery.state.receipts import receipts
 from dq.dataquality.results import check_runs
 from dq.dataquality.spark.readers.dataset import locate

@@ -6,7 +6,7 @@ from collections import Counter
 
 from dq.cli.terminal import output
 from dq.contracts.schedule import Cycle
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.watch import Tick
 
 

@@ -30,7 +30,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.values import iso
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.wording import local
 
 app = typer.Typer(no_args_is_help=True)

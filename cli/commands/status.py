@@ -19,10 +19,9 @@ from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.cycle import OPEN, Kept
 from dq.dataquality.delivery.history.standing import Standing
 from dq.dataquality.delivery.history.standing_facts import beside, percent
-from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.wording import local, span
 from dq.dataquality.results.audits import StagedRun
@@ -145,7 +144,7 @@ def _deliveries(standings: Sequence[Standing]) -> None:
 def _remarks(slo: Slo, kept: Kept) -> list[str]:
     """What is to be said of a cycle beside its status."""
     said = []
-    if kept.arriving_since is not None and kept.status in ledger.OPEN:
+    if kept.arriving_since is not None and kept.status in OPEN:
         said.append(f"data is still being written, since {local(slo, kept.arriving_since)}")
     if kept.revoked and kept.gone_since is not None:
         said.append(f"it was taken away again, gone since {local(slo, kept.gone_since)}")

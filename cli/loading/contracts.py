@@ -20,11 +20,11 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
+from dq.dataquality.delivery.cycle import DeliveryPlace
 from dq.lake.storage import Files
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.watch import Watched
+    from dq.dataquality.delivery.cycle import Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def watched(slo: Slo, server: str | None, reach: Reach, files: Callable[[str], F
     Raises UsageError where the place cannot be known.
     """
     # It brings the state with it, which who only reads contracts does not need.
-    from dq.dataquality.delivery.watch import Watched
+    from dq.dataquality.delivery.cycle import Watched
 
     place = resolve(slo.contract, slo.object, server, reach)
     if not place.path:

@@ -20,8 +20,8 @@ from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.blindness import root_of
+from dq.dataquality.delivery.cycle import Watched
 from dq.dataquality.delivery.sources.lookout import Lookout, Silence
-from dq.dataquality.delivery.watch import Watched
 from dq.lake.storage import Files, SilentFiles
 
 

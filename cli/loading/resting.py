@@ -15,12 +15,10 @@ from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import CycleStatus, Finding
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import root_of
-from dq.dataquality.delivery.judgement import rest_of
-from dq.dataquality.delivery.ledger import SETTLE, Kept
-from dq.dataquality.delivery.sources.absence import MissingPart, appeared
+from dq.dataquality.delivery.cycle import SETTLE, Kept, MissingPart, Watched
+from dq.dataquality.delivery.sources.absence import appeared, rest_of
 from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.state.resting import RestingContract, lay_down, resting, spoken_of
-from dq.dataquality.delivery.watch import Watched
 from dq.lake.storage import Files, SilentFiles
 from dq.store.engine import Store
 

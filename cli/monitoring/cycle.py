@@ -23,8 +23,8 @@ from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.load import TEXT, read
 from dq.dataquality.delivery import blindness, ledger
+from dq.dataquality.delivery.cycle import SETTLE, Kept
 from dq.dataquality.delivery.judgement import judgement
-from dq.dataquality.delivery.ledger import SETTLE, Kept
 from dq.dataquality.delivery.sighting import View
 from dq.dataquality.delivery.sources import commit_history
 from dq.dataquality.delivery.sources.lookout import Lookout

@@ -25,10 +25,10 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.history.rewind import rewound
 from dq.dataquality.delivery.history.standing import GroupStanding, Standing, grouped, standing
 from dq.dataquality.delivery.history.standing_facts import cycle_as_dict, group_as_dict, promise_as_dict
-from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.state import heartbeat
 from dq.dataquality.delivery.state.holder import remembered
 from dq.dataquality.results import audits, check_runs

@@ -16,9 +16,7 @@ from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.judgement import CycleJudgement
-    from dq.dataquality.delivery.ledger import Kept
-    from dq.dataquality.delivery.watch import Watched
+    from dq.dataquality.delivery.cycle import CycleJudgement, Kept, Watched
 
 # No contract is called so: an id has no brackets.
 PLATFORM = "(platform)"

@@ -16,9 +16,9 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
 from dq.dataquality.delivery.burn import RULES
+from dq.dataquality.delivery.cycle_writes import Tell
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.keys import Key
-from dq.dataquality.delivery.turn import Tell
 
 HALF, EXHAUSTED = "half", "exhausted"
 # Subjects of the incident by how much of the budget is used, before the `+` and the first letters of burn

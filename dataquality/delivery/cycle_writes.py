@@ -5,7 +5,7 @@ A contract stands here by its key, so that two majors of it have cycles and rece
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,16 +13,15 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.install import release
-from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import proof
-from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.cycle import CycleVerdict, Kept
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.keys import Key, key_of, parts
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
 from dq.dataquality.delivery.state.tables import cycle_event, cycle_state
-from dq.dataquality.delivery.status import CycleVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +195,6 @@ def _claims(claims: Iterable[SourceAnswer]) -> list[list[object]]:
     return [
         [one.source, one.delivered_at.isoformat() if one.delivered_at else None, one.rows] for one in claims
     ]
+
+
+Tell = Callable[[Connection, Breach | Recovery], object]

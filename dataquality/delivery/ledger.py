@@ -6,79 +6,25 @@ A contract stands here by its key, so that two majors of it have cycles and rece
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, not_, or_, select
 
-from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery.sources.absence import CycleState
+from dq.dataquality.delivery.cycle import OPEN, CycleState, Kept
 from dq.dataquality.delivery.sources.evidence import SourceAnswer
 from dq.dataquality.delivery.state.keys import Key, is_of, key_of, parts
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
 from dq.dataquality.delivery.state.tables import cycle_event, receipt, watermark
 
-OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
-# Evidence can become visible late; an alert waits this long after the breach. It changes no status.
-SETTLE = timedelta(seconds=60)
 LATELY, _USUAL_OF = 30, 5
 """The last deliveries that tell when one usually comes, and how few of them tell nothing."""
 STILL_LOOKED_AT = timedelta(days=60)
 """How long after its due instant a cycle that was given up is looked at: it may be delivered after all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A cycle as it stands in the store. `told`: its breach is known to the alerts room.
-
-    `blind` is what keeps it from being seen, as the platform team is told, where it is unknown for that.
-    `held` is the root under which so much is missing that its owners are told at `held_until`. `claims` are
-    what the sources said when it was judged last. What is good is looked at again at `look_again_at`, and
-    nothing of it is left since `gone_since`; it was delivered anew at `anew_at`.
-    `contract_hash` is the SHA-256 of the contract's file that promised it; empty where an older dq wrote it.
-    `recorded_at` is the tick that wrote its row; None where an older dq did.
-    `excuse` is why it does not count, and `counts_since` when somebody took an excuse back.
-    """
-
-    id: int
-    cycle: Cycle
-    status: CycleStatus
-    reason: str
-    delivered_at: datetime | None
-    first_seen_at: datetime | None
-    told: bool
-    blind: str | None = None
-    held: str | None = None
-    held_until: datetime | None = None
-    contract_hash: str = ""
-    excuse: str = ""
-    counts_since: datetime | None = None
-    source: EvidenceSource | None = None
-    claims: tuple[SourceAnswer, ...] = ()
-    arriving_since: datetime | None = None
-    look_again_at: datetime | None = None
-    gone_since: datetime | None = None
-    anew_at: datetime | None = None
-    recorded_at: datetime | None = None
-
-    def known_at(self, at: datetime) -> bool:
-        """Whether it was due and recorded by an instant; an older dq did not keep when it recorded it."""
-        return max(self.cycle.due_at, self.recorded_at or self.cycle.due_at) <= at
-
-    @property
-    def tell_at(self) -> datetime:
-        """When its breach is told, if it is broken then."""
-        return self.held_until or self.cycle.breach_at + SETTLE
-
-    @property
-    def revoked(self) -> bool:
-        """Whether it was delivered, and taken away again."""
-        return self.gone_since is not None and not self.status.good
 
 
 def open_cycles(tx: Connection, now: datetime, contracts: Collection[str]) -> dict[Key, list[Kept]]:

@@ -16,8 +16,7 @@ from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM, root_of
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.ledger import Kept
-    from dq.dataquality.delivery.watch import Watched
+    from dq.dataquality.delivery.cycle import Kept, Watched
 
 GROUP = "misses"
 HOLD = timedelta(minutes=15)

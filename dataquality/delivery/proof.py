@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from dq.dataquality.delivery.cycle import Grounds
 from dq.dataquality.delivery.sources.evidence import Evidence
-from dq.dataquality.delivery.status import Grounds
 
 
 def written(grounds: Grounds, release: str) -> dict[str, object]:

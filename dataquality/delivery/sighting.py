@@ -10,40 +10,22 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
+from dq.dataquality.delivery.cycle import CycleWindow, Receipts, Sighting
+from dq.dataquality.delivery.sources.commit_evidence import delivered
 from dq.dataquality.delivery.sources.commit_history import CommitHistory, SeenCommits
 from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.sources.glance import glance
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
-from dq.dataquality.delivery.sources.presence import Remains, presence, presence_in_log
-from dq.dataquality.delivery.sources.probe import Receipts, look
+from dq.dataquality.delivery.sources.presence import presence, presence_in_log
+from dq.dataquality.delivery.sources.probe import look
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.sources.snapshot import window_of
 from dq.lake.storage import Files, SilentFiles
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.ledger import Kept
-    from dq.dataquality.delivery.watch import Watched
+    from dq.dataquality.delivery.cycle import Kept, Watched
 
 ANY_TIME = CycleWindow(None, None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """What was seen of one cycle: None where every source was read and shows nothing.
-
-    `window` is when an update without a partition value is meant for it, and `ahead` when the third next
-    cycle is due; both are known where they are needed. Of a good one, its `presence` is looked at alone.
-    `there`, of one that is about to be told: where it was looked for, and what stands there.
-    """
-
-    one: Watched
-    kept: Kept
-    evidence: Evidence | None
-    window: CycleWindow
-    ahead: datetime | None = None
-    presence: Remains | None = None
-    there: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,52 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery.cycle import CycleVerdict, Grounds
 from dq.dataquality.delivery.sources.evidence import Evidence
 
 CLOCK_TOLERANCE = timedelta(seconds=2)
 """How far two clocks may differ before evidence counts as coming from the future."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grounds:
-    """What a verdict rests on besides the cycle and the time.
-
-    `excused` is why it does not count, if so, and `revoked` how what was delivered was taken away again.
-    """
-
-    evidence: Evidence | None = None
-    give_up_at: datetime | None = None
-    empty_allowed: bool = True
-    excused: str = ""
-    revoked: str = ""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether something came that is no delivery, having no rows."""
-        return self.evidence is not None and self.evidence.rows == 0 and not self.empty_allowed
-
-
-@dataclass(frozen=True, slots=True)
-class CycleVerdict:
-    """What became of a cycle as of an instant.
-
-    `lateness` is delivery minus due, negative when early, and None while nothing counts as delivered.
-    `grounds` is what it rests on, where `judge_on` gave it.
-    """
-
-    status: CycleStatus
-    lateness: timedelta | None
-    reason: str
-    grounds: Grounds | None = None
-
-    def delivered_at(self, cycle: Cycle) -> datetime | None:
-        """When the cycle was delivered; None while nothing counts as delivered."""
-        return cycle.due_at + self.lateness if self.lateness is not None else None
 
 
 def judge_on(cycle: Cycle, grounds: Grounds, now: datetime) -> CycleVerdict:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,12 @@ from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
 from dq.dataquality.delivery import blindness, ledger, mass
-from dq.dataquality.delivery.cycle_writes import release_held
-from dq.dataquality.delivery.ledger import Kept
-from dq.dataquality.delivery.status import CycleVerdict
+from dq.dataquality.delivery.cycle import OPEN, CycleVerdict, Kept, Turn
+from dq.dataquality.delivery.cycle_writes import Tell, release_held
 from dq.dataquality.delivery.wording import both_clocks, came, looked, promised, seen, wanted
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.judgement import CycleJudgement
+    from dq.dataquality.delivery.cycle import CycleJudgement
 
 # How a promise that was broken ended where nothing was delivered, and how that is told.
 _ENDS = {
@@ -25,17 +23,6 @@ _ENDS = {
     CycleStatus.EXCUSED: (End.EXCUSED, "does not count"),
     CycleStatus.WITHDRAWN: (End.WITHDRAWN, "is promised no more"),
 }
-
-Tell = Callable[[Connection, Breach | Recovery], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A cycle that moved from one status to another in this tick."""
-
-    kept: Kept
-    after: CycleStatus
-    reason: str
 
 
 def tell_platform(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Tell) -> None:
@@ -82,7 +69,7 @@ def event(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
             ),
             period=slo.period(kept.cycle.due_at),
         )
-    if told and result.status not in ledger.OPEN:
+    if told and result.status not in OPEN:
         if result.lateness is not None:
             at = kept.cycle.due_at + result.lateness
             facts = (("delivered", seen(slo, kept.cycle, result)),)

@@ -19,47 +19,35 @@ from dq.contracts.shared.outcome import Breach, CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import blindness, ledger, mass
 from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
-from dq.dataquality.delivery.cycle_writes import Move, enumerate_all, move_all
-from dq.dataquality.delivery.judgement import CycleJudgement, judgement
-from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.cycle import (
+    OPEN,
+    SETTLE,
+    CycleJudgement,
+    Grounds,
+    Kept,
+    PastMiss,
+    Turn,
+    Watched,
+)
+from dq.dataquality.delivery.cycle_writes import Move, Tell, enumerate_all, move_all
+from dq.dataquality.delivery.judgement import judgement
 from dq.dataquality.delivery.sighting import View
 from dq.dataquality.delivery.sources import commit_history
 from dq.dataquality.delivery.sources.commit_history import CommitHistory
 from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.state import excuses, watermarks
 from dq.dataquality.delivery.state.excuses import Excuse
 from dq.dataquality.delivery.state.keys import Key
 from dq.dataquality.delivery.state.receipts import all_receipts
-from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
-from dq.dataquality.delivery.turn import Tell, Turn, tell_platform
+from dq.dataquality.delivery.status import judge_on
 from dq.dataquality.delivery.turn import event as turn_event
+from dq.dataquality.delivery.turn import tell_platform
 from dq.dataquality.delivery.withdrawal import withdraw
 from dq.dataquality.delivery.wording import background
-from dq.lake.storage import Files
 from dq.store.engine import Store
 
 _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """An SLO, where its data lies, what reads it, and the lake root or bucket of that, where it is known."""
-
-    slo: Slo
-    place: DeliveryPlace
-    files: Files
-    root: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PastMiss:
-    """A cycle that ended badly before anybody was told that it was broken."""
-
-    slo: Slo
-    kept: Kept
-    verdict: CycleVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +131,7 @@ def tick(
             # What will never be known is said once.
             if one.evidence is None or not one.evidence.settled or one.kept.status is not CycleStatus.UNKNOWN
         ),
-        open=sum(1 for one in judged if one.result.status in ledger.OPEN),
+        open=sum(1 for one in judged if one.result.status in OPEN),
     )
 
 
@@ -196,7 +184,7 @@ def _write(
     past: Callable[[Connection, Sequence[PastMiss]], object],
     settle: Callable[[Connection], object],
 ) -> list[Turn]:
-    blind = list(blindness.events(judged, now, ledger.SETTLE))
+    blind = list(blindness.events(judged, now, SETTLE))
     moved = [
         (one, event, cause)
         for one in judged

@@ -8,11 +8,11 @@ from datetime import datetime
 from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget_alerts import withdraw_budget
-from dq.dataquality.delivery.cycle_writes import Move, move_all
+from dq.dataquality.delivery.cycle import OPEN, CycleVerdict, Turn
+from dq.dataquality.delivery.cycle_writes import Move, Tell, move_all
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.keys import Key
-from dq.dataquality.delivery.status import CycleVerdict
-from dq.dataquality.delivery.turn import Tell, Turn, ended, tell_platform
+from dq.dataquality.delivery.turn import ended, tell_platform
 from dq.store.engine import Store
 
 
@@ -33,7 +33,7 @@ def withdraw(
             withdraw_budget(tx, key, told.get(key), reason, now, tell)
             watermarks.unmark(tx, key)
             verdict = CycleVerdict(CycleStatus.WITHDRAWN, None, reason)
-            open_ = [kept for kept in standing.get(key, ()) if kept.status in ledger.OPEN]
+            open_ = [kept for kept in standing.get(key, ()) if kept.status in OPEN]
             moved = move_all(tx, [Move(kept, verdict, told=kept.told) for kept in open_], now)
             for kept in open_:
                 if kept.id in moved:

@@ -10,13 +10,12 @@ from dq.contracts.schedule import Cycle, zone
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget
-from dq.dataquality.delivery.ledger import Kept, usual_delay
+from dq.dataquality.delivery.cycle import CycleVerdict, Kept, label
+from dq.dataquality.delivery.ledger import usual_delay
 from dq.dataquality.delivery.sources.evidence import Evidence
-from dq.dataquality.delivery.sources.probe import label
-from dq.dataquality.delivery.status import CycleVerdict
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.watch import PastMiss
+    from dq.dataquality.delivery.cycle import PastMiss
 
 # A message has room for twelve facts.
 _MOST_LINES = 10

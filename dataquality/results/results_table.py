@@ -10,7 +10,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.sql import text as sql
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.report import Report
 from dq.dataquality.results.check_runs import TABLE

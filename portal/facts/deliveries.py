@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, null, select
 
-from dq.dataquality.delivery.ledger import Kept, kept
+from dq.dataquality.delivery.cycle import Kept
+from dq.dataquality.delivery.ledger import kept
 from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.delivery.state.tables import cycle
 

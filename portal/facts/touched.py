@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, or_, select
 
 from dq.alerts.tables import incident, incident_event
-from dq.dataquality.delivery.ledger import OPEN
+from dq.dataquality.delivery.cycle import OPEN
 from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse
 from dq.dataquality.results.tables import check_run
 

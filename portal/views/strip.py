@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dq.contracts.shared.counts import counted
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.wording import local, span
 from dq.portal.facts.quality import RowCounts
 from dq.portal.views.words import CYCLES

@@ -13,9 +13,9 @@ from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
 from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
-from dq.dataquality.delivery.watch import Watched, tick
+from dq.dataquality.delivery.watch import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store
 

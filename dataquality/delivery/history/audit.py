@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from dq.contracts.schedule import TZDATA_VERSION, Cycle
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.keys import Key
 

@@ -10,11 +10,10 @@ from sqlalchemy import Connection, Row, select
 
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery import ledger, proof
-from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.cycle import Grounds, Kept
 from dq.dataquality.delivery.state.keys import Key, is_of, key_of
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
 from dq.dataquality.delivery.state.tables import cycle_event
-from dq.dataquality.delivery.status import Grounds
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
-from dq.dataquality.delivery.cycle_writes import Move, move_all
+from dq.dataquality.delivery.cycle import CycleVerdict, Grounds, Kept, Turn
+from dq.dataquality.delivery.cycle_writes import Move, Tell, move_all
 from dq.dataquality.delivery.history import changes
-from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.state import excuses
 from dq.dataquality.delivery.state.excuses import Excuse
 from dq.dataquality.delivery.state.keys import Key
-from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
-from dq.dataquality.delivery.turn import Tell, Turn, ended, tell_platform
+from dq.dataquality.delivery.status import judge_on
+from dq.dataquality.delivery.turn import ended, tell_platform
 
 
 def excuse(

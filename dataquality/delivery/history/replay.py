@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.history import changes
 from dq.dataquality.delivery.history.changes import StatusChange
-from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.state.keys import Key
 from dq.dataquality.delivery.status import judge_on
 

@@ -14,8 +14,9 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery.cycle import OPEN, Kept
 from dq.dataquality.delivery.history.changes import StatusChange, change
-from dq.dataquality.delivery.ledger import OPEN, Kept, claims_of
+from dq.dataquality.delivery.ledger import claims_of
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer
 from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.delivery.state.tables import cycle_event, cycle_state

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget, budget
-from dq.dataquality.delivery.ledger import LATELY, Kept, usual_delay
+from dq.dataquality.delivery.cycle import Kept
+from dq.dataquality.delivery.ledger import LATELY, usual_delay
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from fractions import Fraction
 
+from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.history.standing import GroupStanding, Standing
-from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.wording import span
 

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from datetime import datetime
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.cycle import CycleWindow
 from dq.dataquality.delivery.sources.commit_history import SeenCommits
 from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.lake.commits import Brought, Commit, Pairs
-
-
-@dataclass(frozen=True, slots=True)
-class CycleWindow:
-    """When an update of a table without partitions is meant for a cycle: from `opens` until before `closes`.
-
-    `before` is when the cycle before it was due. None is an open end.
-    """
-
-    before: datetime | None
-    opens: datetime | None
-    closes: datetime | None
-
-    def holds(self, at: datetime) -> bool:
-        """Whether an instant lies in it."""
-        return (self.opens is None or self.opens <= at) and (self.closes is None or at < self.closes)
 
 
 def delivered(

@@ -8,8 +8,9 @@ from dq.contracts.schedule import Cycle
 from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.cycle import DeliveryPlace, label
 from dq.dataquality.delivery.sources.commit_history import SeenCommits
-from dq.dataquality.delivery.sources.probe import DeliveryPlace, asked_for, folder, label
+from dq.dataquality.delivery.sources.probe import asked_for, folder
 from dq.lake.paths import is_data_name
 from dq.lake.storage import Files, Seen
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.cycle import DeliveryPlace, Remains, label
 from dq.dataquality.delivery.sources.evidence import APART, Evidence, SourceAnswer
-from dq.dataquality.delivery.sources.probe import DeliveryPlace, folder, label
+from dq.dataquality.delivery.sources.probe import folder
 from dq.lake.paths import is_unfinished
 from dq.lake.storage import Files
 
@@ -23,15 +23,6 @@ LOOKED_AT_FOR = timedelta(hours=24)
 
 _FIRST = timedelta(minutes=15)
 _OF_FILES = ("marker", "file")
-
-
-@dataclass(frozen=True, slots=True)
-class Remains:
-    """What is left of a delivery: `gone` names a part of which nothing is; `anew` is when it was written
-    again. Neither where it cannot be read."""
-
-    gone: str = ""
-    anew: datetime | None = None
 
 
 def next_look(

@@ -5,8 +5,8 @@ Looking is O(1) for a cycle: the expected path is computed and probed, nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -16,76 +16,13 @@ from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.cycle import DeliveryPlace, Receipts, label
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer, disagreeing
 from dq.lake.paths import is_data_name, partition_folder
 from dq.lake.storage import Files, Seen
 
 # A folder whose newest file is younger than this may still be written to.
 STABLE_AFTER = timedelta(seconds=60)
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryPlace:
-    """Where an object's data lies: the folder or URI of the table, its format and its marker's name.
-
-    `elsewhere` are the contract's other servers: what was published there has not come here. `folders` are
-    those of partitions that were published beside the table, by their labels.
-    """
-
-    path: str
-    format: str
-    marker: str
-    elsewhere: frozenset[str] = frozenset()
-    folders: frozenset[tuple[str, str]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a publish step wrote down: when it was done, and how many rows it brought, if known.
-
-    Of what was delivered again, the time is the first one and the rest is of the newest revision; `again`
-    are the later times. `server` is where the first came to, "" where an older dq wrote it down.
-    """
-
-    delivered_at: datetime
-    rows: int | None
-    revision: int = 1
-    again: tuple[datetime, ...] = ()
-    server: str = ""
-
-    def then(self, later: Receipt) -> Receipt:
-        """The same with what was delivered afterwards: it came when it came first."""
-        again = (*self.again, later.delivered_at, *later.again)
-        return replace(self, rows=later.rows, revision=later.revision, again=again)
-
-    def since(self, instant: datetime) -> Receipt | None:
-        """What it says of deliveries after an instant alone."""
-        times = [time for time in (self.delivered_at, *self.again) if time > instant]
-        return replace(self, delivered_at=times[0], again=tuple(times[1:])) if times else None
-
-
-# Receipts by partition label (see `label`); one that names its cycle stands under `due:<instant>` too.
-Receipts = Mapping[str, Receipt]
-
-
-def label(partition: Partition) -> str:
-    """A partition as text, `dt=2026-01-01/region=eu`; the empty text for a table without partitions.
-
-    Columns come in alphabetical order, so that one partition has one label whoever names it.
-    """
-    return "/".join(f"{column}={value}" for column, value in sorted(partition))
-
-
-def partition_of(text: str) -> Partition:
-    """The partition of a label. A value may hold slashes; what follows one without `=` belongs to it."""
-    parts: list[str] = []
-    for part in text.split("/"):
-        if parts and "=" not in part:
-            parts[-1] += f"/{part}"
-        else:
-            parts.append(part)
-    pairs = (part.partition("=") for part in parts if part)
-    return tuple((column, value) for column, _, value in pairs)
 
 
 def look(

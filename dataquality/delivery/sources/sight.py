@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.cycle import DeliveryPlace
 from dq.dataquality.delivery.sources.evidence import Evidence
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.lake.storage import Files
 
 _LOOKED_AT = ("marker", "commit", "file")

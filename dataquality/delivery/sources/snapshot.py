@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.sources.commit_evidence import CycleWindow
+from dq.dataquality.delivery.cycle import CycleWindow
 from dq.dataquality.delivery.sources.evidence import Evidence
 
 # A snapshot that comes in the last quarter before a due instant is meant for that one.

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from dq.contracts.schedule.cycle import Partition
-from dq.dataquality.delivery.sources.probe import Receipt, partition_of
+from dq.dataquality.delivery.cycle import Receipt, partition_of
 from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.delivery.state.tables import receipt
 

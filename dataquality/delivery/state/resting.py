@@ -11,7 +11,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select
 
-from dq.dataquality.delivery.sources.absence import CycleState, MissingPart
+from dq.dataquality.delivery.cycle import CycleState, MissingPart
 from dq.dataquality.delivery.state.keys import is_of, key_of
 from dq.dataquality.delivery.state.tables import cycle, cycle_excuse, receipt, resting_contract, resting_part
 

@@ -14,7 +14,7 @@ from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.state.receipts import write_receipt
 from dq.dataquality.delivery.watch import tick

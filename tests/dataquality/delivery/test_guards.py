@@ -12,11 +12,11 @@ from fakes.watcher import TableWatcher, at
 from sqlalchemy import Connection, select
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
+from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
 from dq.dataquality.delivery.state.heartbeat import beat, doubt
 from dq.dataquality.delivery.state.machine_clock import Uptime, note_doubt
 from dq.dataquality.delivery.state.tables import heartbeat
-from dq.dataquality.delivery.watch import PastMiss, Watched, tick
+from dq.dataquality.delivery.watch import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store
 

@@ -15,9 +15,9 @@ from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
+from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
 from dq.dataquality.delivery.state.receipts import write_receipt
-from dq.dataquality.delivery.watch import Watched, tick
+from dq.dataquality.delivery.watch import tick
 from dq.lake.storage import Seen
 from dq.store.engine import Store, open_store
 

@@ -14,10 +14,10 @@ from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
+from dq.dataquality.delivery.cycle import CycleWindow, DeliveryPlace, Watched
+from dq.dataquality.delivery.sources.commit_evidence import delivered
 from dq.dataquality.delivery.sources.commit_history import READERS, CommitHistory
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
-from dq.dataquality.delivery.watch import Watched, tick
+from dq.dataquality.delivery.watch import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import open_store
 
