@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.dataquality.model.answer import Answer, Failure, Number
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
-    Answer,
     Answers,
     Call,
     DistinctKeys,
-    Failure,
     Keyed,
     Kind,
     Metric,
-    Number,
     OfRows,
     PerGroup,
     Query,
