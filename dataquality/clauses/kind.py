@@ -12,10 +12,9 @@ from datetime import datetime
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses import judge
 from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, followed
-from dq.dataquality.clauses.judge import Values, result, subject, unmeasured
+from dq.dataquality.clauses.judge import Values, judged, questions, result, subject, unmeasured
 from dq.dataquality.model.metric import Answers, Failure, Metric
 from dq.dataquality.model.run_context import Earlier
 
@@ -54,8 +53,8 @@ class CheckKind:
     page: str
     clauses: Callable[[Contract, SchemaObject], Iterator[Clause]]
     examples: tuple[Example, ...]
-    metrics: Callable[[Clause], tuple[Metric, ...]] = judge.questions
-    judge: Callable[[Clause, Values], CheckResult] = judge.judged
+    metrics: Callable[[Clause], tuple[Metric, ...]] = questions
+    judge: Callable[[Clause, Values], CheckResult] = judged
     then: Callable[[Clause, Values], tuple[Metric, ...]] = lambda _clause, _values: ()
 
     @property
