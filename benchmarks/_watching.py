@@ -18,13 +18,13 @@ from _watch_products import Product
 from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import Breach, Recovery
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery import cycle_store, heartbeat
+from dq.dataquality.delivery import heartbeat as machine_clock
 from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
-from dq.dataquality.delivery.sources.lookout import Errand, Lookout, R, Silence
-from dq.dataquality.delivery.state import heartbeat, machine_clock
-from dq.dataquality.delivery.state.machine_clock import Uptime
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery.heartbeat import Uptime
+from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.probe_pool import Errand, Lookout, R, Silence
+from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import open_store
 
@@ -200,7 +200,7 @@ class Watching:
 
         ended = {(name, "t", "s"): why for name, why in self.withdrawn.items()}
         with self.store.read() as tx:
-            awake = ledger.open_states(tx, now)
+            awake = cycle_store.open_states(tx, now)
         # As the command does it, what has nothing due and nothing open is not even read.
         rest = {name for name, due in self.next_due.items() if due > now and name not in awake}
         watched = [one for name, one in self.watched.items() if name not in rest]

@@ -83,13 +83,13 @@ class Scene:
 
     def rows(self, url: str) -> Counter[str]:
         """How many cycles there are of each product, due instant and status."""
-        from dq.dataquality.delivery import ledger
+        from dq.dataquality.delivery import cycle_store
         from dq.store.engine import open_store
 
         store = open_store(url)
         with store.read() as tx:
             names = [(f"p{number}", f"p{number}", "daily") for number in range(PRODUCTS)]
-            found = [kept for key in names for kept in ledger.history(tx, key)]
+            found = [kept for key in names for kept in cycle_store.all_cycles(tx, key)]
         store.close()
         return Counter(f"{one.cycle.contract} {one.cycle.due_at:%F %H} {one.status}" for one in found)
 

@@ -24,9 +24,9 @@ from _watch_oracle import Cycle, Mesh, mesh
 from _watch_products import CADENCES
 from _watching import BEGIN, Watching
 
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.history import replay
-from dq.dataquality.delivery.history.changes import keys
+from dq.dataquality.delivery.history.replay import keys
 
 WRONG = (
     "cycles that are none, or lack",
@@ -199,7 +199,7 @@ def judged(watching: Watching, made: Mesh, end: datetime) -> Counter[str]:
             cycles[name][due] = cycle
     for name, own in cycles.items():
         with watching.store.read() as tx:
-            rows = ledger.history(tx, (name, "t", "s"))
+            rows = cycle_store.all_cycles(tx, (name, "t", "s"))
         kept = {row.cycle.due_at: row.status for row in rows if row.cycle.due_at <= end}
         wrong["cycles that are none, or lack"] += len(own.keys() ^ kept.keys())
         for due, cycle in sorted(own.items()):

@@ -19,7 +19,7 @@ from dq.contracts.lineage.inputs import declares, inputs
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import IncidentKey
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import PastMiss
 from dq.store.engine import Store
 
@@ -112,6 +112,6 @@ def _rows(contracts: Iterable[Contract]) -> list[dict[str, object]]:
 
 def _usual(tx: Connection, key: IncidentKey) -> timedelta | None:
     """How long after it was due nine of ten of the last deliveries had come."""
-    past = ledger.history(tx, (key.contract, key.object, key.group))
+    past = cycle_store.all_cycles(tx, (key.contract, key.object, key.group))
     came = sorted(one.delivered_at - one.cycle.due_at for one in past[-_LOOKED_AT:] if one.delivered_at)
     return came[min(int(len(came) * _MOST), len(came) - 1)] if came else None

@@ -26,9 +26,9 @@ from dq.contracts.escaping.code import shell_word
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
-from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.cycle import PastMiss
-from dq.dataquality.delivery.wording import digest, summary
+from dq.dataquality.delivery.notify import misses_digest, misses_summary
+from dq.dataquality.delivery.outages import PLATFORM
 from dq.store.engine import Store
 
 
@@ -78,7 +78,7 @@ def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence
         for (name, target), told in places.items():
             route, key = AlertRoute(name, target), IncidentKey(PAST, f"{name}:{target}", "past")
             severity = max((one.slo.severity for one in told), key=lambda one: one.rank)
-            record_past(tx, key, severity, summary(told), digest(told), route, world.now())
+            record_past(tx, key, severity, misses_summary(told), misses_digest(told), route, world.now())
 
     return tell
 

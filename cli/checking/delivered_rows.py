@@ -12,7 +12,7 @@ from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status
 from dq.dataquality import Report, Request
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.state.receipts import RowClaim, row_claims
+from dq.dataquality.delivery.receipts import RowClaim, row_claims
 from dq.dataquality.request import opened, pick
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.dataset import FILES, Dataset

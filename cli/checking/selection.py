@@ -20,9 +20,9 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, label
-from dq.dataquality.delivery.state.receipts import receipts
+from dq.dataquality.delivery.receipts import receipts
 from dq.dataquality.results import check_runs
 from dq.dataquality.spark.readers.dataset import locate
 from dq.store.engine import Store
@@ -132,11 +132,13 @@ def _scopes(
     if what.everything or not _delivered_by_promise(tx, contract, one, elsewhere):
         return (None,)
     if what.since is not None:
-        return _once(ledger.delivered_since(tx, contract.key, one.name, what.since, elsewhere))
+        return _once(cycle_store.delivered_since(tx, contract.key, one.name, what.since, elsewhere))
     if not one.partition_keys():
         return (None,)
     tested = check_runs.checked(tx, contract.key, one.name)
-    arrived = [kept for kept in ledger.history(tx, (contract.key, one.name)) if kept.delivered_at is not None]
+    arrived = [
+        kept for kept in cycle_store.all_cycles(tx, (contract.key, one.name)) if kept.delivered_at is not None
+    ]
     # A delivery without a partition is new each time, and what was tested of it says nothing.
     return tuple(scope for scope in _named(arrived) if scope is None or name_of(scope) not in tested)
 
@@ -153,7 +155,7 @@ def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]
     made: list[Task] = []
     known: dict[datetime, None] = {}
     for contract, one in pairs:
-        cycles = ledger.history(tx, (contract.key, one.name))
+        cycles = cycle_store.all_cycles(tx, (contract.key, one.name))
         known |= {kept.cycle.due_at: None for kept in cycles}
         mine = [kept for due in wanted for kept in cycles if kept.cycle.due_at == due]
         here = [kept for kept in mine if kept.delivered_at is not None]

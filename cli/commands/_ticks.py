@@ -7,7 +7,7 @@ from collections import Counter
 from dq.cli.terminal import output
 from dq.contracts.schedule import Cycle
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.watch import Tick
+from dq.dataquality.delivery.tick import Tick
 
 
 def describe(done: Tick, *, quiet: bool = False) -> None:

@@ -13,7 +13,7 @@ from dq.cli.loading.promises import promises_of_all_times
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
 from dq.dataquality.delivery.history import audit
-from dq.dataquality.delivery.history.changes import keys
+from dq.dataquality.delivery.history.replay import keys
 
 _DRAWN = 50
 

@@ -26,8 +26,9 @@ from dq.cli.world.environment import World, processors, written_instant
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import SparkAtNeed, session
 from dq.contracts.shared.errors import MissingTool, UsageError
-from dq.dataquality.delivery.state import heartbeat, terms
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery import heartbeat
+from dq.dataquality.delivery.history import compliance
+from dq.dataquality.delivery.tick import tick
 from dq.dataquality.results import check_runs
 from dq.lake.storage import Storages
 from dq.registry.catalog import CatalogSettings as CatalogSettings
@@ -143,7 +144,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
     promises, _ = slos(loaded, world.note)
     watching = [watched(slo, None, world.reach, Storages(world.reach).of) for slo in promises]
     with store.write() as tx:
-        terms.write(tx, terms.of(promises))
+        compliance.write_terms(tx, compliance.terms_of(promises))
     looked_at: datetime | None = None
     objects = {one.name: (contract, one) for contract in loaded.contracts for one in contract.objects}
     with output.step("reading the source data"):

@@ -18,10 +18,10 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle_store as excuses
+from dq.dataquality.delivery.cycle_store import Excuse
 from dq.dataquality.delivery.history import excusing
-from dq.dataquality.delivery.state import excuses
-from dq.dataquality.delivery.state.excuses import Excuse
 
 _MOST = 10_000
 _MOMENT = timedelta(microseconds=1)
@@ -64,7 +64,7 @@ def command(
         named = [
             Excuse(key, at, now, by.strip(), reason.strip(), undo)
             for key, one in wanted.items()
-            for at in asked(one, [kept.cycle.due_at for kept in ledger.history(tx, key)])
+            for at in asked(one, [kept.cycle.due_at for kept in cycle_store.all_cycles(tx, key)])
         ]
         # Only an excuse can be undone.
         words = excuses.excused_only(tx, named) if undo else named

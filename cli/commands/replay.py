@@ -15,8 +15,7 @@ from dq.cli.world.environment import instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.values import iso
 from dq.dataquality.delivery.history import replay
-from dq.dataquality.delivery.history.changes import keys
-from dq.dataquality.delivery.history.replay import Replayed
+from dq.dataquality.delivery.history.replay import Replayed, keys
 
 _DRAWN = 50
 

@@ -31,7 +31,7 @@ from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.values import iso
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.wording import local
+from dq.dataquality.delivery.notify import local_time
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -134,8 +134,8 @@ def _describe(slo: Slo, start: datetime, count: int) -> None:
     for cycle in following:
         note = "" if cycle.note is Note.NORMAL else f"  ({cycle.note.replace('_', ' ')})"
         output.line(
-            f"  due {local(slo, cycle.due_at)} = {_utc(cycle.due_at)}, "
-            f"breach {local(slo, cycle.breach_at)} = {_utc(cycle.breach_at)}{note}"
+            f"  due {local_time(slo, cycle.due_at)} = {_utc(cycle.due_at)}, "
+            f"breach {local_time(slo, cycle.breach_at)} = {_utc(cycle.breach_at)}{note}"
         )
         output.line(f"      {', '.join(map(label, cycle.partitions)) or 'a snapshot'}")
         if cycle.excuse:

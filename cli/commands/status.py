@@ -19,11 +19,9 @@ from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.cycle import OPEN, Kept
-from dq.dataquality.delivery.history.standing import Standing
-from dq.dataquality.delivery.history.standing_facts import beside, percent
-from dq.dataquality.delivery.sources.evidence import disagreeing
-from dq.dataquality.delivery.wording import local, span
+from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
+from dq.dataquality.delivery.history.compliance import Standing, beside, percent
+from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results.audits import StagedRun
 
 # How the last cycles are drawn, oldest first.
@@ -135,28 +133,28 @@ def _deliveries(standings: Sequence[Standing]) -> None:
         for kept in one.cycles:
             if kept.status.bad:
                 how = _lateness(one.slo, kept)
-                output.line(f"      {kept.status} {local(one.slo, kept.cycle.due_at)}{how}")
+                output.line(f"      {kept.status} {local_time(one.slo, kept.cycle.due_at)}{how}")
         for kept in one.cycles[-_DRAWN:]:
             for said in _remarks(one.slo, kept):
-                output.line(f"      {local(one.slo, kept.cycle.due_at)}: {said}")
+                output.line(f"      {local_time(one.slo, kept.cycle.due_at)}: {said}")
 
 
 def _remarks(slo: Slo, kept: Kept) -> list[str]:
     """What is to be said of a cycle beside its status."""
     said = []
     if kept.arriving_since is not None and kept.status in OPEN:
-        said.append(f"data is still being written, since {local(slo, kept.arriving_since)}")
+        said.append(f"data is still being written, since {local_time(slo, kept.arriving_since)}")
     if kept.revoked and kept.gone_since is not None:
-        said.append(f"it was taken away again, gone since {local(slo, kept.gone_since)}")
+        said.append(f"it was taken away again, gone since {local_time(slo, kept.gone_since)}")
     if kept.anew_at is not None:
-        said.append(f"it was delivered anew {local(slo, kept.anew_at)}")
+        said.append(f"it was delivered anew {local_time(slo, kept.anew_at)}")
     others = [
-        f"{one.source} {local(slo, one.delivered_at)}"
+        f"{one.source} {local_time(slo, one.delivered_at)}"
         for one in disagreeing(kept.claims, kept.source)
         if one.delivered_at is not None
     ]
     if others and kept.delivered_at is not None:
-        at = local(slo, kept.delivered_at)
+        at = local_time(slo, kept.delivered_at)
         said.append(f"the sources disagree: {kept.source} {at}, {', '.join(others)}")
     return said
 
@@ -165,7 +163,7 @@ def _lateness(slo: Slo, kept: Kept) -> str:
     if kept.delivered_at is None:
         return ""
     late = span(kept.delivered_at - kept.cycle.due_at)
-    return f", delivered {local(slo, kept.delivered_at)} ({late} after it was due)"
+    return f", delivered {local_time(slo, kept.delivered_at)} ({late} after it was due)"
 
 
 def _sign(status: CycleStatus) -> str:

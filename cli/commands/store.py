@@ -12,7 +12,9 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.slo import HISTORY_KEPT
-from dq.dataquality.delivery.history import parquet, retention, soundness
+from dq.dataquality.delivery.history import retention
+from dq.dataquality.delivery.history import retention as parquet
+from dq.dataquality.delivery.history import retention as soundness
 from dq.registry.publishing.publish import forget_publications, placed_deliveries
 from dq.store import version
 from dq.store.engine import found_version
@@ -55,7 +57,7 @@ def check(format: output.Format = output.FORMAT) -> None:
     Example: dq store check
     """
     with here().store().read() as tx:
-        found = list(soundness.faults(tx))
+        found = list(soundness.integrity_faults(tx))
     if format is output.Format.JSON:
         output.as_json({"faults": found})
     else:

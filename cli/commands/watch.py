@@ -31,9 +31,11 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import World, instant, pace
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.state import heartbeat, machine_clock, terms
-from dq.dataquality.delivery.watch import Tick, tick
+from dq.dataquality.delivery import heartbeat
+from dq.dataquality.delivery import heartbeat as machine_clock
+from dq.dataquality.delivery.history import compliance
+from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.tick import Tick, tick
 from dq.lake.storage import Storages
 from dq.store.engine import Store
 
@@ -177,11 +179,11 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         looked_at=looked_at,
     )
     with store.read() as tx:
-        kept = terms.known(tx, {*(one.key for one in loaded.contracts), *loaded.gone})
-    news = terms.changed(kept, terms.of(promises), ended)
+        kept = compliance.stored_terms(tx, {*(one.key for one in loaded.contracts), *loaded.gone})
+    news = compliance.changed_terms(kept, compliance.terms_of(promises), ended)
     with store.write() as tx:
         heartbeat.note_look(tx, scope, now)
-        terms.write(tx, news)
+        compliance.write_terms(tx, news)
     done = replace(done, slos=done.slos + rest.slos, open=done.open + rest.open)
     _say_since(orders, done)
     close_withdrawn(world, store, loaded)

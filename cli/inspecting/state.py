@@ -12,7 +12,7 @@ from dq.cli.alerting.sending import told
 from dq.cli.inspecting.look import Look
 from dq.cli.world.environment import World
 from dq.contracts.shared.errors import DqError
-from dq.dataquality.delivery.history import soundness
+from dq.dataquality.delivery.history import retention
 from dq.store import version
 from dq.store.engine import found_version, open_as_it_is, parse
 from dq.store.errors import address
@@ -49,7 +49,7 @@ def store(world: World) -> Iterator[Look]:
     opened = open_as_it_is(world.store_url())
     try:
         with opened.read() as tx:
-            faults = list(soundness.faults(tx))
+            faults = list(retention.integrity_faults(tx))
     finally:
         opened.close()
     if faults:

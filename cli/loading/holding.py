@@ -17,7 +17,15 @@ from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.dataquality.delivery.state.holder import Claim, KeyHolder, decide, holders, note, remember, remembered
+from dq.dataquality.delivery.key_ownership import (
+    Claim,
+    KeyHolder,
+    decide,
+    holders,
+    note,
+    remember,
+    remembered,
+)
 from dq.store.engine import Store
 
 GONE_FOR = timedelta(minutes=10)

@@ -14,7 +14,7 @@ from dq.cli.world.environment import World
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.delivery.cycle import Watched, label, partition_of
-from dq.dataquality.delivery.state.tables import receipt
+from dq.dataquality.delivery.tables import receipt
 from dq.dataquality.spark.readers.dataset import FILES, Dataset, locate
 from dq.lake.paths import PlacedPartition
 from dq.registry.tables import publication

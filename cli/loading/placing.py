@@ -19,9 +19,9 @@ from dq.contracts.access.reach import Reach
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.blindness import root_of
 from dq.dataquality.delivery.cycle import Watched
-from dq.dataquality.delivery.sources.lookout import Lookout, Silence
+from dq.dataquality.delivery.outages import root_of
+from dq.dataquality.delivery.probe_pool import Lookout, Silence
 from dq.lake.storage import Files, SilentFiles
 
 

@@ -13,12 +13,18 @@ from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
 from dq.cli.world.environment import World
 from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import CycleStatus, Finding
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.blindness import root_of
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import SETTLE, Kept, MissingPart, Watched
-from dq.dataquality.delivery.sources.absence import appeared, rest_of
-from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.state.resting import RestingContract, lay_down, resting, spoken_of
+from dq.dataquality.delivery.outages import root_of
+from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.skip_cache import (
+    RestingContract,
+    appeared,
+    rest_of,
+    resting_contracts,
+    save_skipped,
+    spoken_of,
+)
 from dq.lake.storage import Files, SilentFiles
 from dq.store.engine import Store
 
@@ -72,7 +78,7 @@ def at_rest(
     said = [*releases, str(world.folder), repr(own), repr(variables), repr(given)]
     terms = sha256("\0".join(said).encode()).hexdigest()
     with store.read() as tx:
-        laid = resting(tx, terms, world.now(), ledger.open_states(tx, world.now()))
+        laid = resting_contracts(tx, terms, world.now(), cycle_store.open_states(tx, world.now()))
         heard = spoken_of(tx) if any(one.missing for one in laid.values()) else set()
     scope = [world.folder / path for path in paths]
     # What another watcher has laid down is not looked for, and so it does not rest here.
@@ -111,7 +117,7 @@ def lay_to_rest(
         return
     open_cycles: dict[str, dict[tuple[str, str, str], list[Kept]]] = {}
     with store.read() as tx:
-        for key, kept in ledger.open_cycles(tx, now, quiet).items():
+        for key, kept in cycle_store.open_cycles(tx, now, quiet).items():
             open_cycles.setdefault(key[0], {})[key] = kept
     laid = []
     for contract, name in quiet.items():
@@ -131,7 +137,7 @@ def lay_to_rest(
         )
     if laid:
         with store.write() as tx:
-            lay_down(tx, laid)
+            save_skipped(tx, laid)
 
 
 def _missing(

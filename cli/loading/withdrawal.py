@@ -10,7 +10,7 @@ from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
 from dq.cli.world.environment import World
 from dq.contracts.shared.outcome import End, Finding, Recovery
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.state import holder
+from dq.dataquality.delivery import key_ownership
 from dq.store.engine import Store
 
 Key = tuple[str, str, str]
@@ -56,4 +56,4 @@ def close_withdrawn(world: World, store: Store, loaded: Loaded) -> None:
                 record(
                     tx, Recovery(incident.key, subject, world.now(), facts, End.WITHDRAWN), (), world.now()
                 )
-        holder.forget(tx, list(loaded.gone))
+        key_ownership.forget(tx, list(loaded.gone))

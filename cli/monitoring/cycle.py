@@ -22,15 +22,14 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.load import TEXT, read
-from dq.dataquality.delivery import blindness, ledger
+from dq.dataquality.delivery import commits, cycle_store, outages
+from dq.dataquality.delivery import cycle_store as excuses
+from dq.dataquality.delivery import cycle_store as watermarks
 from dq.dataquality.delivery.cycle import SETTLE, Kept
-from dq.dataquality.delivery.judgement import judgement
-from dq.dataquality.delivery.sighting import View
-from dq.dataquality.delivery.sources import commit_history
-from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.sources.sight import Sight
-from dq.dataquality.delivery.state import excuses, watermarks
-from dq.dataquality.delivery.state.receipts import all_receipts
+from dq.dataquality.delivery.evaluate import evaluate_cycle
+from dq.dataquality.delivery.evidence import Sight, View
+from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.receipts import all_receipts
 from dq.lake.storage import Storages
 from dq.store.engine import Store
 
@@ -148,8 +147,8 @@ def _stored_or_looked(
     world: World, store: Store, slo: Slo, cycle: Cycle, server: str | None, now: datetime
 ) -> CycleStanding:
     with store.read() as tx:
-        kept = ledger.of_cycle(tx, slo.key, cycle.due_at)
-        word = excuses.said(tx, [slo.contract.key]).get((slo.key, cycle.due_at))
+        kept = cycle_store.find_cycle(tx, slo.key, cycle.due_at)
+        word = excuses.newest_excuses(tx, [slo.contract.key]).get((slo.key, cycle.due_at))
     if kept is not None and (kept.status.good or kept.status in _OVER):
         return _standing(cycle, kept.status, kept.reason, kept.delivered_at)
     excuse = "" if word is not None and word.undone else word.text if word is not None else cycle.excuse
@@ -175,10 +174,10 @@ def _looked(
     with store.read() as tx:
         receipts = all_receipts(tx, {slo.key[0]: one.place.elsewhere})
         sight = Sight(watermarks.ever_delivered(tx))
-        history = commit_history.load(tx, {one.place.path.rstrip("/")}, now)
-    view = View(now, {slo.key: blindness.root_of(one)}, receipts, history, sight)
+        history = commits.load_history(tx, {one.place.path.rstrip("/")}, now)
+    view = View(now, {slo.key: outages.root_of(one)}, receipts, history, sight)
     [seen] = view.all(lookout, [(one, kept)])
-    made = judgement(seen, now, None)
+    made = evaluate_cycle(seen, now, None)
     at = made.evidence.delivered_at if made.evidence is not None else None
     return _standing(kept.cycle, made.result.status, made.result.reason, at)
 

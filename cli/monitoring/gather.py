@@ -14,8 +14,8 @@ from dq.cli.monitoring.exposition import MetricSample
 from dq.cli.world.environment import World
 from dq.contracts.shared.errors import StoreError
 from dq.contracts.shared.install import NAME
-from dq.dataquality.delivery.history import tally
-from dq.dataquality.delivery.state import heartbeat
+from dq.dataquality.delivery import heartbeat
+from dq.dataquality.delivery.history import compliance
 from dq.store.engine import open_as_it_is
 from dq.store.version import head
 
@@ -58,7 +58,7 @@ def _promises(tx: Connection, now: datetime) -> Samples:
         "dq_error_budget_allowed_cycles": [],
         "dq_error_budget_remaining_cycles": [],
     }
-    for one in tally.tallies(tx, now):
+    for one in compliance.tallies(tx, now):
         labels = (one.product, one.contract, one.object, one.slo)
         found["dq_slo_objective_ratio"].append(MetricSample(labels, one.objective))
         if one.attainment is not None:
@@ -69,13 +69,13 @@ def _promises(tx: Connection, now: datetime) -> Samples:
         **found,
         "dq_watched_slos": [MetricSample((), len(found["dq_slo_objective_ratio"]))],
         "dq_open_cycles": [
-            MetricSample((status.value,), count) for status, count in tally.still_open(tx).items()
+            MetricSample((status.value,), count) for status, count in compliance.still_open(tx).items()
         ],
     }
 
 
 def _ticks(tx: Connection, now: datetime, as_of: datetime | None) -> Samples:
-    last, complete = heartbeat.last(tx, as_of=as_of), heartbeat.last(tx, heartbeat.COMPLETE, as_of)
+    last, complete = heartbeat.last_tick(tx, as_of=as_of), heartbeat.last_tick(tx, heartbeat.COMPLETE, as_of)
     found: Samples = {}
     if last is not None:
         found["dq_last_tick_timestamp_seconds"] = [MetricSample((), last.timestamp())]

@@ -23,14 +23,20 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery import cycle_store, heartbeat
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.history.rewind import rewound
-from dq.dataquality.delivery.history.standing import GroupStanding, Standing, grouped, standing
-from dq.dataquality.delivery.history.standing_facts import cycle_as_dict, group_as_dict, promise_as_dict
-from dq.dataquality.delivery.state import heartbeat
-from dq.dataquality.delivery.state.holder import remembered
+from dq.dataquality.delivery.history.compliance import (
+    GroupStanding,
+    Standing,
+    cycle_as_dict,
+    group_as_dict,
+    grouped,
+    promise_as_dict,
+    standing,
+)
+from dq.dataquality.delivery.history.replay import rewound
+from dq.dataquality.delivery.key_ownership import remembered
+from dq.dataquality.delivery.outages import PLATFORM
 from dq.dataquality.results import audits, check_runs
 from dq.dataquality.results.audits import StagedRun
 from dq.store.engine import Store
@@ -189,7 +195,9 @@ def _read(
     now, at = world.now(), world.as_of
     pairs = [(contract.key, one.name) for contract in chosen for one in contract.objects]
     with store.read() as tx:
-        deliveries = [standing(slo, rewound(tx, ledger.history(tx, slo.key), at), now) for slo in promises]
+        deliveries = [
+            standing(slo, rewound(tx, cycle_store.all_cycles(tx, slo.key), at), now) for slo in promises
+        ]
         mine = {PLATFORM, *(contract.key for contract in chosen)}
         return PromisesStanding(
             at=now,
@@ -208,5 +216,5 @@ def _read(
 def _withdrawn(tx: Connection, loaded: Loaded, now: datetime) -> list[Kept]:
     """What was withdrawn lately of these contracts, and of those that are no more."""
     here, held = {contract.key for contract in loaded.contracts}, remembered(tx)
-    recent = ledger.withdrawn(tx, now - _TOLD_FOR, now)
+    recent = cycle_store.withdrawn_cycles(tx, now - _TOLD_FOR, now)
     return [one for one in recent if one.cycle.contract in here or one.cycle.contract not in held]

@@ -16,7 +16,7 @@ from dq.contracts.access.data_location import other_servers, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Undeliverable, UsageError
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.state.receipts import is_written, write_count, write_receipt
+from dq.dataquality.delivery.receipts import is_written, write_count, write_receipt
 from dq.registry.publishing.notices import tell, unsent
 from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
 from dq.registry.publishing.publish import Published, ReceiptBook, publish

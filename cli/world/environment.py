@@ -25,7 +25,7 @@ from dq.contracts.shared.units import parse_elapsed
 
 if TYPE_CHECKING:
     from dq.contracts.access.data_location import DataPlace
-    from dq.dataquality.delivery.state.machine_clock import Uptime
+    from dq.dataquality.delivery.heartbeat import Uptime
     from dq.store.engine import Store
 
 # Linux makes a new one with each start; see random(4).
@@ -107,7 +107,7 @@ class World:
 
     def uptime(self) -> Uptime | None:
         """How long this machine has been running; None where its system does not tell."""
-        from dq.dataquality.delivery.state.machine_clock import Uptime
+        from dq.dataquality.delivery.heartbeat import Uptime
 
         try:
             start = _START.read_text("ascii").strip()

@@ -7,9 +7,8 @@ from collections.abc import Collection
 from sqlalchemy import Connection, null, select
 
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.ledger import kept
-from dq.dataquality.delivery.state.keys import parts
-from dq.dataquality.delivery.state.tables import cycle
+from dq.dataquality.delivery.cycle_store import cycle_of_row
+from dq.dataquality.delivery.tables import cycle, parts
 
 Key = tuple[str, str, str]
 _NOT_SHOWN = ("partitions", "claims")
@@ -24,5 +23,5 @@ def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[Kept
     asked = select(*shown).order_by(columns.contract, columns.object, columns.slo, columns.due_at)
     for some in parts(names):
         for row in tx.execute(asked.where(columns.contract.in_(some))):
-            found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
+            found.setdefault((row.contract, row.object, row.slo), []).append(cycle_of_row(row))
     return found

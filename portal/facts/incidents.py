@@ -14,9 +14,9 @@ from dq.alerts.incident import STORM, Incident
 from dq.alerts.incident_store import PastStep, rewound, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import outbox
-from dq.dataquality.delivery.blindness import PLATFORM
-from dq.dataquality.delivery.state import heartbeat
-from dq.dataquality.delivery.state.keys import parts
+from dq.dataquality.delivery import heartbeat
+from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.tables import parts
 
 
 @dataclass(frozen=True, slots=True)

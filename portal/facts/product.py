@@ -18,7 +18,7 @@ from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.history.standing import Standing, standing
+from dq.dataquality.delivery.history.compliance import Standing, standing
 from dq.dataquality.results.check_runs import GROUP
 from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.clauses import ClauseFate, Fate, fates

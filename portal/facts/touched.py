@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table, func, or_, select
 
 from dq.alerts.tables import incident, incident_event
 from dq.dataquality.delivery.cycle import OPEN
-from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse
+from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse
 from dq.dataquality.results.tables import check_run
 
 _ADDED_TO: tuple[Table, ...] = (cycle, cycle_event, cycle_excuse, check_run, incident_event)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.dataquality.delivery.state import heartbeat
+from dq.dataquality.delivery import heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,4 @@ class Watcher:
 
 def watcher(tx: Connection, now: datetime, tick: timedelta, as_of: datetime | None = None) -> Watcher:
     """What the store knows of it, or knew at an instant."""
-    return Watcher(now, heartbeat.last(tx, as_of=as_of), tick)
+    return Watcher(now, heartbeat.last_tick(tx, as_of=as_of), tick)

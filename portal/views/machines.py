@@ -7,7 +7,7 @@ from typing import Any
 from dq.alerts.incident import incident_as_row
 from dq.contracts.shared.values import iso
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.history.standing_facts import promise_as_dict
+from dq.dataquality.delivery.history.compliance import promise_as_dict
 from dq.portal.facts.product import ProductFacts, ProductState
 from dq.portal.views.strip import DRAWN
 from dq.portal.views.words import STATES, instant

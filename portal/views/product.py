@@ -9,9 +9,8 @@ from dq.contracts.escaping.code import is_plain_name, python
 from dq.contracts.model import Contract, Server
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget
-from dq.dataquality.delivery.history.standing import Standing
-from dq.dataquality.delivery.history.standing_facts import percent
-from dq.dataquality.delivery.wording import local, span
+from dq.dataquality.delivery.history.compliance import Standing, percent
+from dq.dataquality.delivery.notify import local_time, span
 from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductFacts
 from dq.portal.views.objects import object_values
@@ -137,9 +136,9 @@ def _promise(one: Standing, facts: ProductFacts) -> Values:
         "words": _words(slo),
         "strip": strip(slo, one.cycles),
         "figures": figures,
-        "next": local(slo, following.at) if following else None,
+        "next": local_time(slo, following.at) if following else None,
         "returns": instant(budget.next_returns_at) if budget.next_returns_at else None,
-        "last": (local(slo, last.delivered_at), last.source) if last and last.delivered_at else None,
+        "last": (local_time(slo, last.delivered_at), last.source) if last and last.delivered_at else None,
         "spent": _spent(budget),
         "burning": list(budget.burning),
     }

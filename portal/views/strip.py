@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dq.contracts.shared.counts import counted
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.wording import local, span
+from dq.dataquality.delivery.notify import local_time, span
 from dq.portal.facts.quality import RowCounts
 from dq.portal.views.words import CYCLES
 
@@ -44,7 +44,9 @@ def strip(slo: Slo, cycles: Sequence[Kept]) -> Strip:
     """The last cycles, oldest first. `odd` are the newest first: kind, due, status, what is known."""
     shown = cycles[-DRAWN:]
     cells = tuple(
-        StripCell(number * STEP, CYCLES[kept.status].kind, f"{local(slo, kept.cycle.due_at)}: {_told(kept)}")
+        StripCell(
+            number * STEP, CYCLES[kept.status].kind, f"{local_time(slo, kept.cycle.due_at)}: {_told(kept)}"
+        )
         for number, kept in enumerate(shown)
     )
     tally = Counter(CYCLES[kept.status].text for kept in shown)
@@ -52,7 +54,7 @@ def strip(slo: Slo, cycles: Sequence[Kept]) -> Strip:
     odd = tuple(
         (
             CYCLES[kept.status].kind,
-            local(slo, kept.cycle.due_at),
+            local_time(slo, kept.cycle.due_at),
             CYCLES[kept.status].text,
             _detail(slo, kept),
         )
@@ -78,9 +80,9 @@ def _lateness(kept: Kept) -> str:
 def _detail(slo: Slo, kept: Kept) -> str:
     said = [_lateness(kept), kept.excuse or ("" if kept.delivered_at else kept.reason)]
     if kept.arriving_since is not None:
-        said.append(f"data is being written since {local(slo, kept.arriving_since)}")
+        said.append(f"data is being written since {local_time(slo, kept.arriving_since)}")
     if kept.revoked and kept.gone_since is not None:
-        said.append(f"it was taken away again, gone since {local(slo, kept.gone_since)}")
+        said.append(f"it was taken away again, gone since {local_time(slo, kept.gone_since)}")
     return "; ".join(text for text in said if text)
 
 

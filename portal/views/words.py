@@ -10,7 +10,7 @@ from typing import Any
 from dq.alerts.incident import IncidentState
 from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery.wording import span
+from dq.dataquality.delivery.notify import span
 from dq.portal.facts.product import ProductState
 
 Values = dict[str, Any]

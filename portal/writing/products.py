@@ -16,7 +16,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.printable import in_json
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.delivery.history.rewind import rewound
+from dq.dataquality.delivery.history.replay import rewound
 from dq.portal.facts import registry
 from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.deliveries import histories

@@ -15,7 +15,7 @@ from dq import load
 from dq.cli.publishing.delivering import CatalogChoice, PublishRequest
 from dq.cli.publishing.delivering import deliver as deliver_staged
 from dq.cli.world.environment import here
-from dq.dataquality.delivery.state.tables import receipt
+from dq.dataquality.delivery.tables import receipt
 from dq.registry.tables import publication
 from dq.store.engine import open_store
 

@@ -18,7 +18,7 @@ from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
 
 from dq.contracts.shared.errors import Unreadable
-from dq.dataquality.delivery.sources.lookout import Errand, Lookout
+from dq.dataquality.delivery.probe_pool import Errand, Lookout
 from dq.lake.storage import ArrowFiles, TimedFiles
 
 # Long enough for a server that shares two cores with other tests.

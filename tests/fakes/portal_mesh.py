@@ -28,9 +28,9 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.preparation import foreseen
+from dq.dataquality.delivery.cycle_store import Excuse
 from dq.dataquality.delivery.history import excusing
-from dq.dataquality.delivery.state.excuses import Excuse
-from dq.dataquality.delivery.state.receipts import write_receipt
+from dq.dataquality.delivery.receipts import write_receipt
 from dq.dataquality.results import check_runs
 from dq.store.engine import Store, open_store
 

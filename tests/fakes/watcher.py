@@ -11,11 +11,11 @@ from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
-from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store
 
@@ -89,4 +89,4 @@ class TableWatcher:
         )
         self.looked_at = at(when)
         with self.store.read() as tx:
-            return [kept.status for kept in ledger.history(tx, ("orders", "orders", "daily"))]
+            return [kept.status for kept in cycle_store.all_cycles(tx, ("orders", "orders", "daily"))]

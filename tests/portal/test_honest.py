@@ -19,7 +19,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.preparation import foreseen
-from dq.dataquality.delivery.state import heartbeat
+from dq.dataquality.delivery import heartbeat
 from dq.dataquality.results import check_runs
 from dq.store.engine import open_store
 

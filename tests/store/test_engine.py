@@ -17,8 +17,8 @@ from sqlalchemy.exc import IntegrityError, StatementError
 
 from dq.alerts import tables
 from dq.contracts.shared.errors import StoreError, UsageError
-from dq.dataquality.delivery.sources import tables as of_commits
-from dq.dataquality.delivery.state import tables as of_deliveries
+from dq.dataquality.delivery import tables as of_commits
+from dq.dataquality.delivery import tables as of_deliveries
 from dq.dataquality.local.metadata import tables as of_metadata
 from dq.dataquality.results import tables as of_results
 from dq.dataquality.shortcuts import tables as of_counts

@@ -11,10 +11,10 @@ from sqlalchemy import Connection
 
 from dq.contracts.schedule import TZDATA_VERSION, Cycle
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle_store as watermarks
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.state import watermarks
-from dq.dataquality.delivery.state.keys import Key
+from dq.dataquality.delivery.tables import Key
 
 # The SLOs of a contract's text, by the SHA-256 of it and their keys.
 Promises = Mapping[tuple[str, Key], Slo]
@@ -46,9 +46,9 @@ def audit(tx: Connection, keys: Iterable[Key], promises: Promises, as_of: dateti
     SLO is watched. With `as_of`, the rows that were there at that instant are compared.
     """
     agreeing, unproven, wrong = 0, list[Kept](), list[WrongCycle]()
-    marks = watermarks.through(tx)
+    marks = watermarks.watched_through(tx)
     for key in keys:
-        history = ledger.history(tx, key)
+        history = cycle_store.all_cycles(tx, key)
         known = [kept for kept in history if as_of is None or kept.known_at(as_of)]
         later = {kept.cycle.due_at for kept in history} - {kept.cycle.due_at for kept in known}
         runs = [list(run) for _, run in groupby(known, lambda kept: kept.contract_hash)]

@@ -9,16 +9,15 @@ from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
+from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle_store as excuses
+from dq.dataquality.delivery.budget import budgets, tell_budgets
 from dq.dataquality.delivery.cycle import CycleVerdict, Grounds, Kept, Turn
-from dq.dataquality.delivery.cycle_writes import Move, Tell, move_all
-from dq.dataquality.delivery.history import changes
-from dq.dataquality.delivery.state import excuses
-from dq.dataquality.delivery.state.excuses import Excuse
-from dq.dataquality.delivery.state.keys import Key
-from dq.dataquality.delivery.status import judge_on
-from dq.dataquality.delivery.turn import ended, tell_platform
+from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, move_all
+from dq.dataquality.delivery.evaluate import judge_on
+from dq.dataquality.delivery.history import replay
+from dq.dataquality.delivery.notify import closing_event, emit_platform_recoveries
+from dq.dataquality.delivery.tables import Key
 
 
 def excuse(
@@ -29,9 +28,9 @@ def excuse(
     A cycle that is not due yet is excused when it is. What was withdrawn stays so. An open incident ends as
     excused; a cycle that counts again is judged by the next tick, or at once where its delivery is known.
     """
-    excuses.record(tx, words)
+    excuses.record_excuses(tx, words)
     turns: list[Turn] = []
-    rows = {(key, kept.cycle.due_at): kept for key in slos for kept in ledger.history(tx, key)}
+    rows = {(key, kept.cycle.due_at): kept for key in slos for kept in cycle_store.all_cycles(tx, key)}
     for word in words:
         kept = rows.get((word.key, word.due_at))
         if kept is None or kept.status is CycleStatus.WITHDRAWN:
@@ -42,7 +41,7 @@ def excuse(
             turns += _excused(tx, kept, word, now, tell)
     moved = [slos[key] for key in dict.fromkeys(_key(turn.kept) for turn in turns)]
     tell_budgets(tx, moved, budgets(tx, moved, now), now, tell)
-    tell_platform(tx, turns, now, tell)
+    emit_platform_recoveries(tx, turns, now, tell)
     return turns
 
 
@@ -52,16 +51,14 @@ def _excused(tx: Connection, kept: Kept, word: Excuse, now: datetime, tell: Tell
     if not move_all(tx, [Move(kept, verdict)], now):
         return []
     if kept.told and kept.status in (CycleStatus.MISSING, CycleStatus.UNKNOWN, CycleStatus.NEVER):
-        tell(tx, ended(IncidentKey(*_key(kept)), kept, verdict, now))
+        tell(tx, closing_event(IncidentKey(*_key(kept)), kept, verdict, now))
     return [Turn(kept, verdict.status, verdict.reason)]
 
 
 def _counted_again(tx: Connection, kept: Kept, word: Excuse, now: datetime) -> list[Turn]:
     if kept.status is not CycleStatus.EXCUSED:
         return []
-    grounds = [
-        one.grounds for one in changes.of_cycle(tx, kept.id) if one.grounds and not one.grounds.excused
-    ]
+    grounds = [one.grounds for one in replay.of_cycle(tx, kept.id) if one.grounds and not one.grounds.excused]
     verdict = judge_on(kept.cycle, grounds[-1], now) if grounds else None
     if verdict is None or verdict.lateness is None:
         # Whoever excused it looked for nothing meanwhile: only a tick can say what came.

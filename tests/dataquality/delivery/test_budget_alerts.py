@@ -10,8 +10,8 @@ import pytest
 from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.outcome import Breach, End, Recovery, Severity
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery.tick import tick
 from dq.store.engine import Store, open_store
 
 # Four misses of twenty days.
@@ -105,7 +105,7 @@ def test_sources_that_disagree_are_kept_with_the_delivery(store: Store, tmp_path
     watcher.tick("2026-05-11T05:00")
 
     with store.read() as tx:
-        (kept,) = ledger.history(tx, ("orders", "orders", "daily"))
+        (kept,) = cycle_store.all_cycles(tx, ("orders", "orders", "daily"))
     assert kept.reason.endswith("But the file says 2026-05-11 03:50:00Z.")
 
 
@@ -122,7 +122,7 @@ def test_a_set_that_is_not_whole_says_how_much_of_it_came(store: Store, tmp_path
     watcher.tick("2026-05-11T05:00")
 
     with store.read() as tx:
-        (kept,) = ledger.history(tx, ("orders", "orders", "daily"))
+        (kept,) = cycle_store.all_cycles(tx, ("orders", "orders", "daily"))
     assert "So far: 2 of 3 partitions." in kept.reason
 
 

@@ -13,11 +13,10 @@ import pytest
 from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.sources.evidence import disagreeing
-from dq.dataquality.delivery.state.receipts import write_receipt
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery.cycle import Kept, disagreeing
+from dq.dataquality.delivery.receipts import write_receipt
+from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles, Seen
 from dq.store.engine import open_store
 
@@ -41,7 +40,7 @@ class Producer(TableWatcher):
     @property
     def first(self) -> Kept:
         with self.store.read() as tx:
-            return ledger.history(tx, ("orders", "orders", "daily"))[0]
+            return cycle_store.all_cycles(tx, ("orders", "orders", "daily"))[0]
 
     @property
     def titles(self) -> list[str]:

@@ -13,10 +13,9 @@ from sqlalchemy import Connection, select
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
-from dq.dataquality.delivery.state.heartbeat import beat, doubt
-from dq.dataquality.delivery.state.machine_clock import Uptime, note_doubt
-from dq.dataquality.delivery.state.tables import heartbeat
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery.heartbeat import Uptime, beat, doubt, note_doubt
+from dq.dataquality.delivery.tables import heartbeat
+from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store
 

@@ -14,11 +14,13 @@ from fakes.watcher import TableWatcher, at
 from sqlalchemy import delete, func, select, update
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.history import audit, excusing, parquet, replay, retention, soundness
-from dq.dataquality.delivery.history.changes import keys
-from dq.dataquality.delivery.state.excuses import Excuse
-from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse, cycle_month, cycle_state
+from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery.cycle_store import Excuse
+from dq.dataquality.delivery.history import audit, excusing, replay, retention
+from dq.dataquality.delivery.history import retention as parquet
+from dq.dataquality.delivery.history import retention as soundness
+from dq.dataquality.delivery.history.replay import keys
+from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse, cycle_month, cycle_state
 from dq.store.engine import Store, open_store
 
 MORE = 'partition: {day: "{due - 1d:%Y-%m-%d}"}, evidence: [receipt, marker, file]'
@@ -60,7 +62,7 @@ def deliver(folder: Path, day: str, when: str) -> None:
 
 def statuses(watcher: TableWatcher) -> list[str]:
     with watcher.store.read() as tx:
-        return [kept.status.value for kept in ledger.history(tx, KEY)]
+        return [kept.status.value for kept in cycle_store.all_cycles(tx, KEY)]
 
 
 def replayed(watcher: TableWatcher, as_of: str | None = None) -> list[replay.Replayed]:
@@ -265,7 +267,7 @@ def test_old_deliveries_become_numbers_of_their_month_once(watcher: TableWatcher
     with store.read() as tx:
         months = tx.execute(select(cycle_month.c.month, cycle_month.c.status, cycle_month.c.cycles)).all()
         assert sorted(map(tuple, months)) == [("2026-05", "excused", 1), ("2026-05", "on_time", 1)]
-        assert list(soundness.faults(tx)) == []
+        assert list(soundness.integrity_faults(tx)) == []
 
 
 def test_pruning_brings_no_delivery_back(watcher: TableWatcher, store: Store) -> None:
@@ -287,13 +289,13 @@ def test_a_second_month_is_added_to_the_first(watcher: TableWatcher, store: Stor
 
 def test_a_store_that_contradicts_itself_says_where(watcher: TableWatcher, store: Store) -> None:
     with store.read() as tx:
-        sound = list(soundness.faults(tx))
+        sound = list(soundness.integrity_faults(tx))
     with store.write() as tx:
         tx.execute(update(cycle).where(cycle.c.status == "late").values(status="on_time"))
 
     with store.read() as tx:
         assert sound == []
-        assert list(soundness.faults(tx)) == [
+        assert list(soundness.integrity_faults(tx)) == [
             "orders/daily due 2026-05-12 04:00Z is on_time, and its last change says late"
         ]
 

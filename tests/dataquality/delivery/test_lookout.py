@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
+from dq.dataquality.delivery.probe_pool import Errand, Lookout, Silence
 from dq.lake.storage import Files, LocalFiles, Seen, TimedFiles
 
 
@@ -167,7 +167,7 @@ COLD_DISK = """
 import sys, time
 from dq.contracts.shared.errors import Unreadable
 from dq.lake.storage import Storages
-from dq.dataquality.delivery.sources.lookout import Errand, Lookout
+from dq.dataquality.delivery.probe_pool import Errand, Lookout
 
 class Cold:
     now = 0.0

@@ -14,9 +14,9 @@ from fakes.watcher import TableWatcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.history import replay
-from dq.dataquality.delivery.history.changes import keys
+from dq.dataquality.delivery.history.replay import keys
 from dq.store.engine import open_store
 
 # The long form is benchmarks/random_tests.py.
@@ -62,7 +62,7 @@ def rows(template: Path, arrivals: Sequence[int | None], ticks: Sequence[int]) -
             watcher.tick(_text(now))
         with store.read() as tx:
             assert [one.differences for one in replay.replay(tx, keys(tx)) if one.differences] == []
-            kept = ledger.history(tx, ("orders", "orders", "daily"))
+            kept = cycle_store.all_cycles(tx, ("orders", "orders", "daily"))
         store.close()
     return [
         # Of what was given up and never told it is not looked for what comes after all.

@@ -10,7 +10,7 @@ import pytest
 from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
-from dq.dataquality.delivery.state import receipts
+from dq.dataquality.delivery import receipts
 from dq.lake import hudi, iceberg
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store

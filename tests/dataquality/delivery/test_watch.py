@@ -14,10 +14,10 @@ from dq.contracts import slo as promise
 from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
-from dq.dataquality.delivery.state.receipts import write_receipt
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery.receipts import write_receipt
+from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import Seen
 from dq.store.engine import Store, open_store
 
@@ -177,7 +177,7 @@ def test_giving_up_is_no_good_news_and_a_delivery_afterwards_is(store: Store, la
     assert isinstance(after[-1], Recovery)
     assert (after[-1].end, after[-1].at) == (End.KEPT, at("2026-05-27T03:00"))
     with store.read() as tx:
-        assert ledger.history(tx, ("orders", "orders", "daily"))[0].status is CycleStatus.NEVER
+        assert cycle_store.all_cycles(tx, ("orders", "orders", "daily"))[0].status is CycleStatus.NEVER
 
 
 @pytest.mark.parametrize("how", ["a mount that is gone", "a link that leads nowhere", "a root above it"])
@@ -486,6 +486,6 @@ def test_a_storage_that_fails_oddly_is_unknown_and_the_next_contract_is_judged(
 
     assert watcher.tick("2026-05-11T06:00") == [CycleStatus.ON_TIME]
     with store.read() as tx:
-        (kept,) = ledger.history(tx, ("odd", "orders", "daily"))
+        (kept,) = cycle_store.all_cycles(tx, ("odd", "orders", "daily"))
     assert kept.status is CycleStatus.UNKNOWN
     assert said in kept.reason

@@ -13,11 +13,10 @@ from fakes import lakehouse
 from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery.commits import READERS, CommitHistory, delivery_in_commits
 from dq.dataquality.delivery.cycle import CycleWindow, DeliveryPlace, Watched
-from dq.dataquality.delivery.sources.commit_evidence import delivered
-from dq.dataquality.delivery.sources.commit_history import READERS, CommitHistory
-from dq.dataquality.delivery.watch import tick
+from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import open_store
 
@@ -159,7 +158,7 @@ def test_a_commit_that_brings_rows_is_a_delivery_within_one_tick_and_no_other(
     def statuses() -> list[str]:
         tick(store, watched, datetime.now(UTC), lambda *_: None, since=TODAY - timedelta(hours=60))
         with store.read() as tx:
-            return [one.status for one in ledger.history(tx, slo.key)[:2]]
+            return [one.status for one in cycle_store.all_cycles(tx, slo.key)[:2]]
 
     before = statuses()
     table.write(FIRST)
@@ -204,9 +203,9 @@ def test_what_is_taken_away_is_seen_in_the_log_and_what_only_rearranges_is_not(
         live = partial(history.live, table.place, format, LocalFiles())
         parts = ((("day", FIRST),), (("day", SECOND),))
         with store.read() as tx:
-            cycles = [one.cycle for one in ledger.history(tx, slo.key)][:2]
+            cycles = [one.cycle for one in cycle_store.all_cycles(tx, slo.key)][:2]
         return [
-            "there" if delivered(slo, cycle, part, found, WINDOW, live) else None
+            "there" if delivery_in_commits(slo, cycle, part, found, WINDOW, live) else None
             for cycle, part in zip(cycles, parts, strict=True)
         ]
 

@@ -12,7 +12,7 @@ from fakes import children
 from fakes.flights import flights
 from sqlalchemy import select
 
-from dq.dataquality.delivery.state.tables import receipt
+from dq.dataquality.delivery.tables import receipt
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog

@@ -1,13 +1,15 @@
-"""The tables of deliveries, on the store's shared MetaData."""
+"""The tables of deliveries on the store's shared MetaData, and how rows are found by their SLO."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
@@ -15,10 +17,37 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
 )
 
-from dq.dataquality.delivery.state.keys import KEY
 from dq.store.schema import Count, Json, UtcDateTime, metadata
+
+# SLOs by their keys, and statements about many of them.
+
+T = TypeVar("T")
+Key = tuple[str, str, str]
+"""The contract's key, the object and the SLO."""
+KEY = ("contract", "object", "slo")
+# Databases bound how many values a statement may have.
+AT_ONCE = 500
+
+
+def key_of(table: Table) -> list[Column[Any]]:
+    """The columns that name the SLO of a row."""
+    return [table.c[name] for name in KEY]
+
+
+def is_of(table: Table, key: Sequence[object]) -> ColumnElement[bool]:
+    """Whether a row is of an SLO; by a shorter key, of an object. Columns may stand for values."""
+    return and_(*(column == value for column, value in zip(key_of(table), key, strict=False)))
+
+
+def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """All of them, so many at once as a statement may have."""
+    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
+
+
+# The tables of deliveries, on the store's shared MetaData.
 
 
 def _slo(**said: Any) -> list[Column[str]]:
@@ -233,4 +262,27 @@ receipt = Table(
     # The server of the contract that it was delivered to; NULL: an older dq's.
     Column("server", Text),
     Index("ix_receipt_what", "contract", "object", "partition"),
+)
+
+
+# The tables of commits, on the store's shared MetaData.
+
+table_log = Table(
+    "table_log",
+    metadata,
+    Column("place", Text, primary_key=True),
+    # No commit since then is lacking in `table_commit`; NULL: none at all.
+    Column("since", UtcDateTime),
+)
+
+table_commit = Table(
+    "table_commit",
+    metadata,
+    Column("place", Text, primary_key=True),
+    Column("ident", Text, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    # Lists of [[column, value] pairs, rows], one per partition that it brought rows into.
+    Column("brought", Json, nullable=False),
+    # Lists of [column, value] pairs, one per partition that it took data from; NULL: none.
+    Column("took", Json),
 )

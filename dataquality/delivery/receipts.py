@@ -1,4 +1,4 @@
-"""Receipts as rows: what publish steps wrote down of their deliveries."""
+"""Receipts as rows: deliveries that a publish step wrote down."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from dq.contracts.schedule.cycle import Partition
 from dq.dataquality.delivery.cycle import Receipt, partition_of
-from dq.dataquality.delivery.state.keys import parts
-from dq.dataquality.delivery.state.tables import receipt
+from dq.dataquality.delivery.tables import parts, receipt
 
 
 def receipts(tx: Connection, contract: str, one: str, elsewhere: Collection[str] = ()) -> dict[str, Receipt]:

@@ -1,9 +1,4 @@
-"""One tick of the watcher: which cycles came due, what arrived, whose status changed, who must be told.
-
-Needs no JVM. Evidence is looked at between two short transactions; the second one writes the new
-statuses and hands each breach and recovery to `tell` in the same transaction, so that a kill at any
-point leaves either all of it or nothing, and the next tick does it again.
-"""
+"""One tick of the watcher: which cycles came due, what arrived, whose status changed, who must be told."""
 
 from __future__ import annotations
 
@@ -15,37 +10,71 @@ from sqlalchemy import Connection
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.contracts.shared.outcome import Breach, CycleStatus
+from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import blindness, ledger, mass
-from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
+from dq.dataquality.delivery import commits, cycle_store, outages
+from dq.dataquality.delivery import cycle_store as excuses
+from dq.dataquality.delivery import cycle_store as watermarks
+from dq.dataquality.delivery import outages as mass
+from dq.dataquality.delivery.budget import budgets, tell_budgets, withdraw_budget
+from dq.dataquality.delivery.commits import CommitHistory
 from dq.dataquality.delivery.cycle import (
     OPEN,
     SETTLE,
     CycleJudgement,
+    CycleVerdict,
     Grounds,
     Kept,
     PastMiss,
     Turn,
     Watched,
 )
-from dq.dataquality.delivery.cycle_writes import Move, Tell, enumerate_all, move_all
-from dq.dataquality.delivery.judgement import judgement
-from dq.dataquality.delivery.sighting import View
-from dq.dataquality.delivery.sources import commit_history
-from dq.dataquality.delivery.sources.commit_history import CommitHistory
-from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.sources.sight import Sight
-from dq.dataquality.delivery.state import excuses, watermarks
-from dq.dataquality.delivery.state.excuses import Excuse
-from dq.dataquality.delivery.state.keys import Key
-from dq.dataquality.delivery.state.receipts import all_receipts
-from dq.dataquality.delivery.status import judge_on
-from dq.dataquality.delivery.turn import event as turn_event
-from dq.dataquality.delivery.turn import tell_platform
-from dq.dataquality.delivery.withdrawal import withdraw
-from dq.dataquality.delivery.wording import background
+from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, enumerate_all, move_all
+from dq.dataquality.delivery.evaluate import evaluate_cycle, judge_on
+from dq.dataquality.delivery.evidence import Sight, View
+from dq.dataquality.delivery.notify import background_facts, closing_event, emit_platform_recoveries
+from dq.dataquality.delivery.notify import event_of as turn_event
+from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.receipts import all_receipts
+from dq.dataquality.delivery.tables import Key
 from dq.store.engine import Store
+
+# How what is promised no more ends.
+
+
+def withdraw(
+    store: Store, withdrawn: Callable[[Key], str | None], now: datetime, tell: Tell
+) -> tuple[Turn, ...]:
+    """Ends what is promised no more: open cycles, their incidents, and the watch itself."""
+    with store.read() as tx:
+        marked = watermarks.watched_through(tx)
+    reasons = {key: reason for key in marked if (reason := withdrawn(key)) is not None}
+    if not reasons:
+        return ()
+    turns: list[Turn] = []
+    with store.write() as tx:
+        standing = cycle_store.open_cycles(tx, now, {key[0] for key in reasons})
+        told = watermarks.budgets_told(tx)
+        for key, reason in reasons.items():
+            withdraw_budget(tx, key, told.get(key), reason, now, tell)
+            watermarks.delete_watermark(tx, key)
+            verdict = CycleVerdict(CycleStatus.WITHDRAWN, None, reason)
+            open_ = [kept for kept in standing.get(key, ()) if kept.status in OPEN]
+            moved = move_all(tx, [Move(kept, verdict, told=kept.told) for kept in open_], now)
+            for kept in open_:
+                if kept.id in moved:
+                    turns.append(Turn(kept, verdict.status, reason))
+                    if kept.told:
+                        tell(tx, closing_event(IncidentKey(*key), kept, verdict, now))
+        emit_platform_recoveries(tx, turns, now, tell)
+    return tuple(turns)
+
+
+# One tick of the watcher: which cycles came due, what arrived, whose status changed, who must be told.
+#
+# Needs no JVM. Evidence is looked at between two short transactions; the second one writes the new
+# statuses and hands each breach and recovery to `tell` in the same transaction, so that a kill at any
+# point leaves either all of it or nothing, and the next tick does it again.
 
 _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
 
@@ -88,15 +117,15 @@ def tick(
     that was done, if any.
     """
     gone = withdraw(store, withdrawn, now, tell)
-    roots = {one.slo.key: blindness.root_of(one) for one in watched}
+    roots = {one.slo.key: outages.root_of(one) for one in watched}
     begun, new = _enumerate(store, watched, roots, now, since or now, unread)
     with store.read() as tx:
-        standing = ledger.open_cycles(tx, now, {one.slo.key[0] for one in watched})
+        standing = cycle_store.open_cycles(tx, now, {one.slo.key[0] for one in watched})
         at_hand = {one.slo.key[0]: one.place.elsewhere for one in watched if one.slo.key in standing}
-        receipts, words = all_receipts(tx, at_hand), excuses.said(tx, at_hand)
+        receipts, words = all_receipts(tx, at_hand), excuses.newest_excuses(tx, at_hand)
         sight = Sight(watermarks.ever_delivered(tx))
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
-        history = commit_history.load(tx, {place.path.rstrip("/") for place in logs}, now)
+        history = commits.load_history(tx, {place.path.rstrip("/") for place in logs}, now)
     due = [
         (one, kept)
         for one in watched
@@ -113,7 +142,7 @@ def tick(
     seen = View(now, roots, receipts, history, sight).all(lookout or Lookout(), wanted)
     judged = excused + [
         found
-        for found in (judgement(one, now, looked_at) for one in seen)
+        for found in (evaluate_cycle(one, now, looked_at) for one in seen)
         # What was given up stays so, unless it came after all.
         if found.kept.status is not CycleStatus.NEVER or found.result.lateness is not None
     ]
@@ -146,7 +175,7 @@ def _enumerate(
     """Gives every cycle that came due since the last tick its row; how many SLOs were new, and how many
     cycles."""
     with store.read() as tx:
-        marks, before = watermarks.through(tx), watermarks.roots(tx)
+        marks, before = watermarks.watched_through(tx), watermarks.watched_roots(tx)
     due: list[tuple[Slo, list[Cycle]]] = []
     moved: dict[Key, str] = {}
     for one in watched:
@@ -161,7 +190,7 @@ def _enumerate(
         with store.write() as tx:
             enumerate_all(tx, due, now)
             watermarks.note_roots(tx, moved)
-            watermarks.advance(tx, [one.slo.key for one in watched], unread, now)
+            watermarks.advance_watermarks(tx, [one.slo.key for one in watched], unread, now)
     return sum(one.slo.key not in marks for one in watched), sum(len(new) for _, new in due)
 
 
@@ -184,12 +213,12 @@ def _write(
     past: Callable[[Connection, Sequence[PastMiss]], object],
     settle: Callable[[Connection], object],
 ) -> list[Turn]:
-    blind = list(blindness.events(judged, now, SETTLE))
+    blind = list(outages.outage_breaches(judged, now, SETTLE))
     moved = [
         (one, event, cause)
         for one in judged
         for event in (turn_event(one, now),)
-        for cause in (blindness.cause_of(one),)
+        for cause in (outages.outage_source(one),)
         if event is not None or one.differs or cause != one.kept.blind
     ]
     if not moved and not blind and not history.has_news:
@@ -198,10 +227,16 @@ def _write(
         history.write(tx)
         for unseen in blind:
             tell(tx, unseen)
-        many = mass.masses(tx, [(one.one, one.kept) for one, event, _ in moved if isinstance(event, Breach)])
-        held = {kept.id: (mass_miss.root, now + mass.HOLD) for mass_miss in many for kept in mass_miss.cycles}
+        many = mass.detect_correlated_misses(
+            tx, [(one.one, one.kept) for one, event, _ in moved if isinstance(event, Breach)]
+        )
+        held = {
+            kept.id: (mass_miss.root, now + mass.INHIBIT_OWNERS_FOR)
+            for mass_miss in many
+            for kept in mass_miss.cycles
+        }
         for one_cause in many:
-            tell(tx, mass.breach(one_cause, now))
+            tell(tx, mass.misses_breach(one_cause, now))
         moves = [
             _move(one, cause, held.get(one.kept.id), breach=isinstance(event, Breach))
             for one, event, cause in moved
@@ -222,12 +257,14 @@ def _write(
         found = budgets(tx, [*charged.values(), *(one.one.slo for one, _ in told_of)], now)
         for one, event in told_of:
             slo, cycle = one.one.slo, one.kept.cycle
-            came = ledger.lately(tx, slo.key, cycle.due_at) if isinstance(event, Breach) else []
-            more = background(slo, came, found[slo.key], broken=isinstance(event, Breach))
+            came = (
+                cycle_store.lately_delivered(tx, slo.key, cycle.due_at) if isinstance(event, Breach) else []
+            )
+            more = background_facts(slo, came, found[slo.key], broken=isinstance(event, Breach))
             tell(tx, replace(event, facts=(*event.facts, *more)))
         tell_budgets(tx, charged.values(), found, now, tell)
         changes = [Turn(one.kept, one.result.status, one.result.reason) for one, _ in done]
-        tell_platform(tx, changes, now, tell)
+        emit_platform_recoveries(tx, changes, now, tell)
         untold = [
             PastMiss(one.one.slo, one.kept, one.result)
             for one, _ in done

@@ -1,7 +1,4 @@
-"""The commits of every table as far as they were seen: those that the store keeps, and what came since.
-
-A log forgets its oldest commits; what was seen of them once is kept, and each is read once.
-"""
+"""The commits of tables with a log: those that are kept, and which of them is a cycle's delivery."""
 
 from __future__ import annotations
 
@@ -12,11 +9,19 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
-from dq.dataquality.delivery.sources.tables import table_commit, table_log
+from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Partition
+from dq.contracts.slo import Slo
+from dq.dataquality.delivery.cycle import CycleWindow, Evidence
+from dq.dataquality.delivery.tables import table_commit, table_log
 from dq.lake import delta, hudi, iceberg
 from dq.lake import delta as delta_live
 from dq.lake.commits import Brought, Commit, Pairs, Reader, TableLog
 from dq.lake.storage import Files
+
+# The commits of every table as far as they were seen: those that the store keeps, and what came since.
+#
+# A log forgets its oldest commits; what was seen of them once is kept, and each is read once.
 
 READERS: Mapping[str, Reader] = {"delta": delta.read, "iceberg": iceberg.read, "hudi": hudi.read}
 # Which partitions have data now, or None where that cannot be told. Hudi's timeline tells it itself.
@@ -117,7 +122,7 @@ def _since(before: SeenCommits | None, log: TableLog) -> datetime | None:
     return before.since if before is not None and overlap else log.begins
 
 
-def load(tx: Connection, places: set[str], now: datetime) -> CommitHistory:
+def load_history(tx: Connection, places: set[str], now: datetime) -> CommitHistory:
     """What the store keeps of the tables at these places."""
     since = {row.place: row.since for row in tx.execute(select(table_log)) if row.place in places}
     commits = defaultdict(list)
@@ -138,3 +143,83 @@ def _row(place: str, commit: Commit) -> dict[str, object]:
     brought = [[[list(pair) for pair in one.partition], one.rows] for one in commit.brought]
     took = [[list(pair) for pair in pairs] for pairs in commit.took] or None
     return {"place": place, "ident": commit.ident, "at": commit.at, "brought": brought, "took": took}
+
+
+# Which commit is a cycle's delivery: the first that brought rows into its partition, or in its time.
+
+
+def delivery_in_commits(
+    slo: Slo,
+    cycle: Cycle,
+    partition: Partition,
+    seen: SeenCommits,
+    window: CycleWindow,
+    live: Callable[[], Collection[Pairs] | None] = lambda: None,
+    *,
+    revoked: bool = False,
+) -> Evidence | None:
+    """What the commits of a table say of one partition of a cycle, or of the snapshot where it has none.
+
+    Nothing found shows that nothing came only where no commit since the cycle before is lacking. What a later
+    commit has taken away did not stay: `live` says which partitions have data now, None where that is not
+    known. Of what is `revoked` already, only what came after it was taken away counts.
+    """
+    unclear, found, taken = "", None, False
+    for commit in seen.commits:
+        if not partition and not window.holds(commit.at):
+            continue
+        parts = [one for one in commit.brought if one.rows != 0 or slo.delivery.empty == "allowed"]
+        met = [_meets(one, partition) for one in parts]
+        if True in met:
+            counts = [one.rows for one, meets in zip(parts, met, strict=True) if meets]
+            rows = None if None in counts else sum(count for count in counts if count is not None)
+            # In the window there is nothing to guess any more.
+            found = found or Evidence("commit", commit.at, rows=rows, names_cycle=not partition)
+            taken = False
+        elif any(_meets(Brought(pairs, None), partition) is not False for pairs in commit.took):
+            found, taken = (None if revoked else found), True
+        elif None in met and window.holds(commit.at):
+            unclear = unclear or _unclear(commit, partition)
+    if found is not None:
+        return None if taken and _is_gone(partition, live()) else found
+    if unclear:
+        return Evidence("commit", readable=False, problem=unclear)
+    begins = window.before or cycle.due_at
+    if seen.since is not None and seen.since > begins and not revoked:
+        problem = f"the log of the table begins {seen.since:%Y-%m-%d %H:%M:%S}Z, and it may have come before"
+        return Evidence("commit", readable=False, problem=problem, settled=True)
+    return None
+
+
+def _is_gone(partition: Partition, live: Collection[Pairs] | None) -> bool:
+    """Whether nothing of a partition is left; what nobody can tell is there."""
+    if live is None:
+        return False
+    return all(_meets(Brought(pairs, None), partition) is False for pairs in live)
+
+
+def _meets(brought: Brought, partition: Partition) -> bool | None:
+    """Whether rows came into the partition; None where a column of it is not named there."""
+    there = {name.lower(): value for name, value in brought.partition}
+    told = [
+        _same(there[column.lower()], value) if column.lower() in there else None
+        for column, value in partition
+    ]
+    if False in told:
+        return False
+    if None not in told:
+        return True
+    # An empty commit has no partition at all.
+    return False if brought.rows == 0 else None
+
+
+def _same(stored: str, wanted: str) -> bool:
+    # A path may write the number 5 as 05; logs keep numbers.
+    return stored == wanted or (stored.isdecimal() and wanted.isdecimal() and int(stored) == int(wanted))
+
+
+def _unclear(commit: Commit, partition: Partition) -> str:
+    columns = ", ".join(column for column, _ in partition)
+    return (
+        f"its commits do not name {columns}, by which it would have to be partitioned (commit {commit.ident})"
+    )

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from dq.dataquality.delivery.state.tables import contract_holder
+from dq.dataquality.delivery.tables import contract_holder
 
 
 @dataclass(frozen=True, slots=True)

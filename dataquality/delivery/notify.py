@@ -1,27 +1,34 @@
-"""How deliveries are told to people: civil times in the zone of the schedule, lateness in words."""
+"""What is told of a cycle that moves, in words for people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
 from dq.contracts.schedule import Cycle, zone
 from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery import cycle_store, outages
+from dq.dataquality.delivery import outages as mass
 from dq.dataquality.delivery.budget import Budget
-from dq.dataquality.delivery.cycle import CycleVerdict, Kept, label
-from dq.dataquality.delivery.ledger import usual_delay
-from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.cycle import OPEN, CycleVerdict, Evidence, Kept, Turn, label
+from dq.dataquality.delivery.cycle_store import Tell, release_held, usual_delay
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.cycle import PastMiss
+    from dq.dataquality.delivery.cycle import CycleJudgement, PastMiss
+
+
+# How deliveries are told to people: civil times in the zone of the schedule, lateness in words.
 
 # A message has room for twelve facts.
 _MOST_LINES = 10
 
 
-def local(slo: Slo, instant: datetime) -> str:
+def local_time(slo: Slo, instant: datetime) -> str:
     """An instant on the clock of the schedule's zone, such as `2013-11-05 06:00 EST`."""
     found = zone(slo.schedule.timezone)
     if isinstance(found, TextFault):
@@ -29,16 +36,16 @@ def local(slo: Slo, instant: datetime) -> str:
     return f"{instant.astimezone(found):%Y-%m-%d %H:%M %Z}"
 
 
-def both_clocks(slo: Slo, instant: datetime) -> str:
+def local_and_utc(slo: Slo, instant: datetime) -> str:
     """An instant on the clock of the schedule's zone and in UTC: `2013-11-05 06:00 EST (11:00 UTC)`."""
-    here, utc = local(slo, instant), f"{instant.astimezone(UTC):%Y-%m-%d %H:%M}"
+    here, utc = local_time(slo, instant), f"{instant.astimezone(UTC):%Y-%m-%d %H:%M}"
     if here.endswith((" UTC", "Z")):
         return here
     day, _, clock = utc.partition(" ")
     return f"{here} ({clock} UTC)" if here.startswith(day) else f"{here} ({utc} UTC)"
 
 
-def wanted(cycle: Cycle) -> str:
+def expected_label(cycle: Cycle) -> str:
     """What a cycle brings, in a few words: its partition, or that it is a snapshot."""
     if not cycle.partitions:
         return "the snapshot"
@@ -54,14 +61,14 @@ def span(length: timedelta) -> str:
     return " ".join(used) or "0 min"
 
 
-def promised(slo: Slo, cycle: Cycle) -> str:
+def promise_text(slo: Slo, cycle: Cycle) -> str:
     """The promise of one cycle: what, by when, with which grace."""
     what = ", ".join(label(partition) for partition in cycle.partitions) or "an update"
     grace = f", {span(slo.grace)} grace" if slo.grace else ""
-    return f"{what} by {local(slo, cycle.due_at)}{grace}"
+    return f"{what} by {local_time(slo, cycle.due_at)}{grace}"
 
 
-def looked(
+def evidence_facts(
     judged: CycleVerdict, evidence: Evidence | None, there: tuple[str, str]
 ) -> tuple[tuple[str, str], ...]:
     """What was seen of a delivery that is missing, and where."""
@@ -73,12 +80,12 @@ def looked(
     return (*((("looked in", where),) if where else ()), ("seen", said))
 
 
-def came(slo: Slo, lateness: timedelta) -> str:
+def arrival_text(slo: Slo, lateness: timedelta) -> str:
     """How a delivery came that had been told as missing."""
     return "came in time, and was seen late" if lateness <= slo.grace else f"came {span(lateness)} late"
 
 
-def background(
+def background_facts(
     slo: Slo, lately: Sequence[Kept], budget: Budget, *, broken: bool
 ) -> tuple[tuple[str, str], ...]:
     """What the past adds to what is told of a delivery: `lately` are the ones that came, newest first."""
@@ -105,20 +112,20 @@ def _last(slo: Slo, kept: Kept) -> str:
     if kept.delivered_at is None:
         return ""
     late = "" if kept.status.good else f", {span(kept.delivered_at - kept.cycle.due_at)} late"
-    return f"{wanted(kept.cycle)}, {local(slo, kept.delivered_at)}{late}"
+    return f"{expected_label(kept.cycle)}, {local_time(slo, kept.delivered_at)}{late}"
 
 
-def seen(slo: Slo, cycle: Cycle, judged: CycleVerdict) -> str:
+def outcome_text(slo: Slo, cycle: Cycle, judged: CycleVerdict) -> str:
     """What came of a cycle that was missing."""
     if judged.lateness is None:
         return judged.reason
-    when = local(slo, cycle.due_at + judged.lateness)
+    when = local_time(slo, cycle.due_at + judged.lateness)
     if judged.lateness <= slo.grace:
         return f"{when}: it was in time, and we saw it late"
     return f"{when}, {span(judged.lateness)} after it was due"
 
 
-def summary(misses: Sequence[PastMiss]) -> str:
+def misses_summary(misses: Sequence[PastMiss]) -> str:
     """What ended badly before anybody was told, in one line."""
     never = sum(1 for one in misses if one.verdict.lateness is None)
     late = len(misses) - never
@@ -127,14 +134,14 @@ def summary(misses: Sequence[PastMiss]) -> str:
     return f"deliveries that nobody was told of: {', '.join(said)}"
 
 
-def digest(misses: Sequence[PastMiss]) -> tuple[tuple[str, str], ...]:
+def misses_digest(misses: Sequence[PastMiss]) -> tuple[tuple[str, str], ...]:
     """A line for each of them, the latest first, as far as a message holds them."""
     newest = sorted(misses, key=lambda one: one.kept.cycle.due_at, reverse=True)
     lines = [
         # No two lines may have one label.
         (
             f"{one.slo.contract.key}/{one.slo.id} {one.kept.cycle.due_at:%m-%d %H:%M}Z",
-            f"{promised(one.slo, one.kept.cycle)}: {_came(one)}",
+            f"{promise_text(one.slo, one.kept.cycle)}: {_came(one)}",
         )
         for one in newest[:_MOST_LINES]
     ]
@@ -145,4 +152,75 @@ def digest(misses: Sequence[PastMiss]) -> tuple[tuple[str, str], ...]:
 def _came(miss: PastMiss) -> str:
     if miss.verdict.lateness is None:
         return "it never came"
-    return f"it came {seen(miss.slo, miss.kept.cycle, miss.verdict)}"
+    return f"it came {outcome_text(miss.slo, miss.kept.cycle, miss.verdict)}"
+
+
+# A cycle that moves, and what is told of its end.
+
+# How a promise that was broken ended where nothing was delivered, and how that is told.
+_ENDS = {
+    CycleStatus.NEVER: (End.GIVEN_UP, "never came"),
+    CycleStatus.EXCUSED: (End.EXCUSED, "does not count"),
+    CycleStatus.WITHDRAWN: (End.WITHDRAWN, "is promised no more"),
+}
+
+
+def emit_platform_recoveries(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Tell) -> None:
+    """Tells of every cause of blindness, and of every root of many misses, behind which nothing is left."""
+    turned = list(turns)
+    for cause in sorted({turn.kept.blind for turn in turned if turn.kept.blind}):
+        if not cycle_store.any_blind(tx, cause):
+            after = [turn.after for turn in turned if turn.kept.blind == cause]
+            tell(tx, outages.outage_recovery(cause, after, now))
+    for root in sorted({turn.kept.held for turn in turned if turn.kept.held}):
+        # Another watcher may have ended it meanwhile.
+        if not cycle_store.any_held(tx, root) and (ends := cycle_store.held_statuses(tx, root)):
+            tell(tx, mass.root_recovery(root, ends, now))
+            release_held(tx, root)
+
+
+def event_of(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
+    """What the alerts room has to know about this judgement, if anything."""
+    slo, kept, result = one.one.slo, one.kept, one.result
+    if kept.status.good and not one.revoked:
+        return None
+    key, subject = IncidentKey(*slo.key), kept.cycle.due_at.isoformat()
+    told = kept.told and not one.revoked
+    if result.status is CycleStatus.MISSING and not told and now >= kept.tell_at:
+        # What was taken away, or counts again, is news whatever was told of it before.
+        at = max(at for at in (kept.cycle.breach_at, kept.counts_since, one.gone_since) if at)
+        how = (
+            "was taken away again"
+            if one.gone_since
+            else "is still being written"
+            if one.arriving
+            else "is missing"
+        )
+        return Breach(
+            key=key,
+            severity=slo.severity,
+            subject=subject,
+            title=f"{slo.object.name} {how}: {expected_label(kept.cycle)}",
+            at=at,
+            facts=(
+                ("promised", promise_text(slo, kept.cycle)),
+                ("since", local_and_utc(slo, at)),
+                *evidence_facts(result, one.evidence, one.there),
+            ),
+            period=slo.period(kept.cycle.due_at),
+        )
+    if told and result.status not in OPEN:
+        if result.lateness is not None:
+            at = kept.cycle.due_at + result.lateness
+            facts = (("delivered", outcome_text(slo, kept.cycle, result)),)
+            title = f"{slo.object.name} {arrival_text(slo, result.lateness)}: {expected_label(kept.cycle)}"
+            return Recovery(key, subject, at, facts, title=title)
+        return closing_event(key, kept, result, now)
+    return None
+
+
+def closing_event(key: IncidentKey, kept: Kept, judged: CycleVerdict, now: datetime) -> Recovery:
+    """What is told of a cycle that was missing, and that nobody waits for any more."""
+    end, told = _ENDS[judged.status]
+    subject, facts = kept.cycle.due_at.isoformat(), ((end.replace("_", " "), judged.reason),)
+    return Recovery(key, subject, now, facts, end, f"{key.object} {told}: {expected_label(kept.cycle)}")

@@ -1,8 +1,4 @@
-"""Looks at many places side by side, and waits for no answer longer than its time.
-
-A thread whose question is never answered cannot be ended. So a root that is silent holds up nobody else, and
-the threads that wait for it are few, over all ticks.
-"""
+"""Probes of storage side by side, each with a time limit."""
 
 from __future__ import annotations
 

@@ -1,0 +1,488 @@
+"""Looks for the evidence of cycles: receipts, markers, commits and files, by the contract's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from dq.contracts.extension import EvidenceSource
+from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Partition
+from dq.contracts.shared.counts import first_of
+from dq.contracts.shared.data_formats import LAKEHOUSE
+from dq.contracts.shared.errors import DqError
+from dq.contracts.slo import Slo
+from dq.dataquality.delivery.commits import CommitHistory, SeenCommits, delivery_in_commits
+from dq.dataquality.delivery.cycle import (
+    APART,
+    CycleWindow,
+    DeliveryPlace,
+    Evidence,
+    Receipts,
+    Remains,
+    Sighting,
+    SourceAnswer,
+    disagreeing,
+    label,
+)
+from dq.dataquality.delivery.probe_pool import Errand, Lookout, Silence
+from dq.lake.paths import is_data_name, is_unfinished, partition_folder
+from dq.lake.storage import Files, Seen, SilentFiles
+
+if TYPE_CHECKING:
+    from dq.dataquality.delivery.cycle import Kept, Watched
+
+
+# Looks for the evidence of one cycle, in the contract's order of trust; the first that answers decides.
+#
+# Looking is O(1) for a cycle: the expected path is computed and probed, nothing is listed but one
+# partition.
+
+# A folder whose newest file is younger than this may still be written to.
+STABLE_AFTER = timedelta(seconds=60)
+
+
+def look(
+    slo: Slo,
+    cycle: Cycle,
+    place: DeliveryPlace,
+    files: Files,
+    receipts: Receipts,
+    commit: Callable[[Partition], Evidence | None],
+    now: datetime,
+) -> Evidence | None:
+    """The deciding evidence of a cycle, with what the other sources say; those that disagree in its detail.
+
+    None: every source was read and shows nothing. A source that cannot be read and is not outvoted by a
+    stronger one gives evidence with `readable=False`. A cycle of several partitions has arrived when the
+    last of them has. `commit` is what the commits of a table with a log say of a partition.
+    """
+    asked = asked_for(slo, place)
+    inside = cache(lambda partition: files.inside(folder(slo, partition, place)))
+    sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
+        "receipt": lambda partition: _receipt(slo, cycle, partition, receipts),
+        # One listing answers for both.
+        "marker": lambda partition: _marker(
+            place, inside(partition) if "file" in asked else _alone(slo, partition, place, files)
+        ),
+        "commit": lambda partition: _commit(slo, place, partition, commit),
+        "file": lambda partition: _file(inside(partition), now),
+    }
+    found = [
+        one
+        for name in asked
+        for one in (_whole([_asked(name, sources[name], part) for part in cycle.partitions or ((),)]),)
+        if one is not None
+    ]
+    if not found:
+        return None
+    # The first of those that say most: a partial answer is none where another source has a whole one.
+    decided = max(found, key=_weight)
+    claims = tuple(SourceAnswer(one.source, one.delivered_at, one.rows) for one in found if one.readable)
+    unread = next((one.problem for one in found if not one.readable), "") if decided.readable else ""
+    said = [f"the {one.source} says {one.delivered_at:%F %T}Z" for one in disagreeing(claims, decided.source)]
+    detail = "; ".join(part for part in (decided.detail, unread, *said) if part)
+    return replace(decided, detail=detail, claims=claims)
+
+
+def _weight(one: Evidence) -> int:
+    return 2 if one.delivered_at is not None else 0 if one.readable else 1
+
+
+def _asked(
+    name: EvidenceSource, source: Callable[[Partition], Evidence | None], partition: Partition
+) -> Evidence | None:
+    try:
+        return source(partition)
+    except Exception as error:  # noqa: BLE001  # one guard per probe: no path and no storage may end a tick
+        problem = error.message.rstrip(".") if isinstance(error, DqError) else type(error).__name__
+        return Evidence(name, readable=False, problem=problem)
+
+
+def _whole(parts: Iterable[Evidence | None]) -> Evidence | None:
+    """One answer from those of a set of partitions."""
+    found = list(parts)
+    unreadable = next((one for one in found if one is not None and not one.readable), None)
+    if unreadable is not None:
+        return unreadable
+    there = [one for one in found if one is not None]
+    arrived = [(one.delivered_at, one) for one in there if one.delivered_at is not None]
+    if not there:
+        return None
+    if len(arrived) < len(found):
+        coming = [one for one in there if one.arriving is not None]
+        told = [f"{len(arrived)} of {len(found)} partitions"] if len(found) > 1 else []
+        newest = max((one.arriving for one in coming if one.arriving is not None), default=None)
+        detail = "; ".join([*told, *(one.detail for one in coming[:1])])
+        return replace(there[0], delivered_at=None, rows=None, detail=detail, arriving=newest)
+    _, last = max(arrived, key=lambda pair: pair[0])
+    rows = [one.rows for _, one in arrived if one.rows is not None]
+    return replace(last, rows=sum(rows) if len(rows) == len(arrived) else None)
+
+
+def _receipt(slo: Slo, cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence | None:
+    named = receipts.get(f"due:{cycle.due_at.isoformat()}")
+    found = named or receipts.get(label(partition))
+    if found is None:
+        return None
+    detail = ""
+    if found.server and all(found.server != one.server for one in slo.contract.servers):
+        # Renamed or removed, nobody can tell: it counts, and whoever reads the verdict sees by what.
+        detail = f"that receipt is of the server {found.server!r}, which the contract has no more"
+    return Evidence(
+        "receipt", found.delivered_at, rows=found.rows, detail=detail, names_cycle=named is not None
+    )
+
+
+def _marker(place: DeliveryPlace, inside: Iterable[Seen]) -> Evidence | None:
+    seen = next((one for one in inside if one.name == place.marker), None)
+    return Evidence("marker", seen.modified_at) if seen else None
+
+
+def _alone(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) -> list[Seen]:
+    seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
+    return [seen] if seen else []
+
+
+def _commit(
+    slo: Slo, place: DeliveryPlace, partition: Partition, commit: Callable[[Partition], Evidence | None]
+) -> Evidence | None:
+    if place.format in LAKEHOUSE:
+        return commit(partition)
+    if slo.delivery.evidence == ["commit"]:
+        problem = (
+            f"files of {place.format} have no commits; name another evidence, or the format of the table"
+        )
+        return Evidence("commit", readable=False, problem=problem)
+    return None
+
+
+def asked_for(slo: Slo, place: DeliveryPlace) -> list[EvidenceSource]:
+    """The sources that are looked at. Files of a table with commits count when a commit says so."""
+    named = slo.delivery.evidence
+    files_are_commits = place.format in LAKEHOUSE and "commit" in named
+    return [one for one in named if not (one == "file" and files_are_commits)]
+
+
+def _file(inside: Iterable[Seen], now: datetime) -> Evidence | None:
+    data = [one for one in inside if is_data_name(one.name) and one.size > 0]
+    if not data:
+        return None
+    newest = max(one.modified_at for one in data)
+    # What is far in the future comes from a clock that is wrong, and settles never.
+    if abs(now - newest) >= STABLE_AFTER:
+        return Evidence("file", newest)
+    detail = f"data is still being written, {newest:%F %T}Z last"
+    return Evidence("file", arriving=newest, detail=detail)
+
+
+def folder(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:
+    """The folder of a partition: where it was published, else below the table, its columns in their order."""
+    own = dict(place.folders).get(label(partition)) if place.folders else None
+    if own is not None:
+        return own
+    order = {key.column: number for number, key in enumerate(slo.object.partition_keys())}
+    keys = sorted(partition, key=lambda pair: order.get(pair[0], len(order)))
+    return f"{place.path.rstrip('/')}/{partition_folder(keys)}" if keys else place.path.rstrip("/")
+
+
+# Whether a place can be seen: nothing can be missing from one that is not there.
+
+_LOOKED_AT = ("marker", "commit", "file")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One tick's view of places, each looked at once.
+
+    `delivered` are the SLOs that ever had a delivery, by key.
+    """
+
+    delivered: Collection[tuple[str, str, str]]
+    known: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    roots: dict[str, bool] = field(default_factory=dict)
+
+    def lost(self, slo: Slo, place: DeliveryPlace, files: Files) -> Evidence | None:
+        """Unreadable evidence when nothing found there means nothing; None when the place can be seen.
+
+        A folder that is gone (a mount, a link that leads nowhere, a bucket) holds no proof that a delivery is
+        missing. Before the first delivery a table has no folder, so then its lake root must be there.
+        """
+        source = next((one for one in slo.delivery.evidence if one in _LOOKED_AT), None)
+        if source is None:
+            return None
+        if slo.key not in self.known:
+            self.known[slo.key] = self._problem(slo, place.path.rstrip("/"), files)
+        problem = self.known[slo.key]
+        return Evidence(source, readable=False, problem=problem) if problem else None
+
+    def _problem(self, slo: Slo, path: str, files: Files) -> str:
+        try:
+            if files.holds(path):
+                return ""
+            if slo.key in self.delivered:
+                return f"{path} is gone, where deliveries have been"
+            root = files.root(path)
+            if root not in self.roots:
+                self.roots[root] = files.holds(root)
+            return "" if self.roots[root] else f"{root} is not there"
+        except DqError as error:
+            return error.message.rstrip(".")
+        except Exception as error:  # noqa: BLE001  # as with every probe: no storage may end a tick
+            return type(error).__name__
+
+
+# Whether what was delivered is still there.
+
+CONFIRMED_AFTER = timedelta(minutes=10)
+"""What is gone for a moment is being written anew."""
+
+LOOKED_AT_FOR = timedelta(hours=24)
+"""How long after it was due a delivery is looked at again: later on, tables may forget what is old."""
+
+_FIRST = timedelta(minutes=15)
+_OF_FILES = ("marker", "file")
+
+
+def next_look(
+    cycle: Cycle, place: DeliveryPlace, claims: tuple[SourceAnswer, ...], now: datetime
+) -> datetime | None:
+    """When to look again whether a delivery is still there, ever more rarely; None: not any more.
+
+    Only where files showed it, or the commits of a table with a log: a receipt says nothing of what became
+    of the data.
+    """
+    sources = ("commit",) if place.format in LAKEHOUSE else _OF_FILES
+    if not any(one.source in sources and one.delivered_at is not None for one in claims):
+        return None
+    following = now + max(_FIRST, 2 * (now - cycle.due_at))
+    return following if following <= cycle.due_at + LOOKED_AT_FOR else None
+
+
+def presence(
+    slo: Slo, cycle: Cycle, place: DeliveryPlace, claims: tuple[SourceAnswer, ...], files: Files
+) -> Remains:
+    """What is left of a delivery that files showed."""
+    try:
+        if not files.holds(place.path.rstrip("/")):
+            return Remains()
+        newest: list[datetime] = []
+        for partition in cycle.partitions or ((),):
+            where = folder(slo, partition, place)
+            # Markers count, too: they begin with an underscore.
+            inside = [
+                file
+                for file in files.inside(where)
+                if not file.name.startswith(".") and not is_unfinished(file.name)
+            ]
+            newest += [file.modified_at for file in inside]
+            # A writer begins with a folder of its own.
+            if not inside and not files.folders(where):
+                return Remains(gone=label(partition) or "the table")
+    except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
+        return Remains()
+    known = [one.delivered_at for one in claims if one.source in _OF_FILES and one.delivered_at is not None]
+    last = max(newest, default=None)
+    return Remains(anew=last if last is not None and known and last > max(known) + APART else None)
+
+
+def presence_in_log(cycle: Cycle, commit: Callable[[Partition], Evidence | None]) -> Remains:
+    """What is left of a delivery that commits showed; `commit` is what they say of a partition now."""
+    try:
+        for partition in cycle.partitions or ((),):
+            found = commit(partition)
+            if found is None:
+                return Remains(gone=label(partition) or "the table")
+            if not found.readable:
+                return Remains()
+    except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
+        return Remains()
+    return Remains()
+
+
+# What stands at the place of a delivery that did not come, for whoever has to find out why.
+
+# Of a set of partitions, so many are looked at: each is a question to the storage.
+_DESCRIBED = 3
+_NAMED = 3
+
+
+def describe_location(
+    slo: Slo, cycle: Cycle, place: DeliveryPlace, files: Files, commits: Callable[[], SeenCommits]
+) -> tuple[str, str]:
+    """Where it was looked for, and what stands there; the second is empty where that cannot be told.
+
+    Instants are in UTC. Nothing is raised: the verdict is known already, and this is a help only.
+    """
+    asked = asked_for(slo, place)
+    path = place.path.rstrip("/")
+    if asked == ["receipt"]:
+        return "the receipts of dq publish", "no receipt"
+    try:
+        if place.format in LAKEHOUSE and "commit" in asked:
+            return f"the commits of {path}", _committed(path, files, commits)
+        for partition in (cycle.partitions or ((),))[:_DESCRIBED]:
+            where = folder(slo, partition, place)
+            seen = _seen(where, place.marker if "marker" in asked and "file" not in asked else "", files)
+            if seen or not cycle.partitions:
+                return where, seen
+        return folder(slo, cycle.partitions[0], place), ""
+    except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
+        return path, ""
+
+
+def _committed(path: str, files: Files, commits: Callable[[], SeenCommits]) -> str:
+    if not files.holds(path):
+        return "no table"
+    seen = commits().commits
+    if not seen:
+        return "no commit at all"
+    last = seen[-1]
+    parts = [label(one.partition) for one in last.brought if one.partition]
+    brought = f", it brought {first_of(parts, _NAMED)}" if parts else ""
+    return f"no commit that brought it; the last one is of {last.at:%Y-%m-%d %H:%M} UTC{brought}"
+
+
+def _seen(where: str, marker: str, files: Files) -> str:
+    """What stands in the folder; empty where all that was asked for does."""
+    inside = files.inside(where)
+    data = [one for one in inside if is_data_name(one.name) and one.size > 0]
+    if data:
+        lacks = f", and no {marker}" if marker and marker not in {one.name for one in inside} else ""
+        newest = max(one.modified_at for one in data)
+        files_ = f"{len(data)} file{'' if len(data) == 1 else 's'}"
+        return f"{files_} ({_size(data)}), the newest of {newest:%Y-%m-%d %H:%M} UTC{lacks}"
+    if inside:
+        return f"no data, only {first_of(sorted(one.name for one in inside), _NAMED)}"
+    folders = sorted(files.folders(where))
+    if folders:
+        return f"no data, only the folder{'s' if len(folders) > 1 else ''} {', '.join(folders[:_NAMED])}"
+    return "an empty folder" if files.holds(where) else "no such folder"
+
+
+def _size(files: list[Seen]) -> str:
+    size, unit = float(sum(one.size for one in files)), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
+
+
+# Which updates of a table without partitions are meant for which cycle.
+
+# A snapshot that comes in the last quarter before a due instant is meant for that one.
+EARLY = 0.25
+
+
+def window_of(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
+    """When an update without a partition value is meant for a cycle, and when the third next one is due.
+
+    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
+    next one.
+    """
+    due = cycle.due_at
+    before = slo.schedule.latest(due - timedelta(seconds=1))
+    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
+    opens = due - (due - before.at) * EARLY if before else None
+    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
+    return CycleWindow(before.at if before else None, opens, closes), ahead[-1] if ahead else None
+
+
+def of_snapshot(
+    seen_missing: bool, evidence: Evidence | None, window: CycleWindow, give_up_at: datetime | None
+) -> tuple[Evidence | None, datetime | None]:
+    """Whether an update without a partition value is meant for this cycle.
+
+    After the third next one is due, a snapshot that never came is given up.
+    """
+    if evidence is None or evidence.delivered_at is None or evidence.names_cycle:
+        return evidence, give_up_at
+    if window.opens is not None and evidence.delivered_at < window.opens:
+        return None, give_up_at
+    closes = window.closes
+    if closes is not None and evidence.delivered_at >= closes:
+        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten:
+        # only who looked in time knows that nothing did.
+        if not seen_missing:
+            problem = "a later update has overwritten what may have come for it, and nobody looked before"
+            return Evidence(evidence.source, readable=False, problem=problem, settled=True), give_up_at
+        return None, min(give_up_at or closes, closes)
+    return evidence, give_up_at
+
+
+# What is to be seen of every open cycle, looked for side by side.
+
+ANY_TIME = CycleWindow(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What all looks of a tick share."""
+
+    now: datetime
+    roots: Mapping[tuple[str, str, str], str]
+    receipts: Mapping[tuple[str, str], Receipts]
+    history: CommitHistory
+    sight: Sight
+
+    def all(self, lookout: Lookout, wanted: Iterable[tuple[Watched, Kept]]) -> list[Sighting]:
+        """Looks at every cycle; one whose storage is silent cannot be read, where no receipt tells of it."""
+        places: dict[tuple[str, int], list[tuple[Watched, Kept]]] = {}
+        for one, kept in wanted:
+            # One place is looked at by one at a time: its log is read once.
+            place = (one.place.path.rstrip("/"), id(one.files))
+            places.setdefault(place, []).append((one, kept))
+        groups = list(places.values())
+        errands = [
+            Errand(self.roots[group[0][0].slo.key], group[0][0].files, self._of(group)) for group in groups
+        ]
+        answers = lookout.answers(errands)
+        return [
+            sighting
+            for group, answer in zip(groups, answers, strict=True)
+            for sighting in (
+                self._of(group)(SilentFiles(answer.problem)) if isinstance(answer, Silence) else answer
+            )
+        ]
+
+    def _of(self, group: Sequence[tuple[Watched, Kept]]) -> Callable[[Files], list[Sighting]]:
+        return lambda files: [self._one(one, kept, files) for one, kept in group]
+
+    def _one(self, one: Watched, kept: Kept, files: Files) -> Sighting:
+        slo, cycle = one.slo, kept.cycle
+        # Where a partition's path tells what came, no time does.
+        placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
+        window, ahead = (ANY_TIME, None) if placed else window_of(slo, cycle)
+
+        def log() -> SeenCommits:
+            return self.history.of(one.place.path.rstrip("/"), one.place.format, files)
+
+        def commit(partition: Partition) -> Evidence | None:
+            place, format = one.place.path.rstrip("/"), one.place.format
+            live = partial(self.history.live, place, format, files)
+            return delivery_in_commits(slo, cycle, partition, log(), window, live, revoked=kept.revoked)
+
+        if kept.status.good:
+            in_log = one.place.format in LAKEHOUSE
+            left = (
+                presence_in_log(cycle, commit)
+                if in_log
+                else presence(slo, cycle, one.place, kept.claims, files)
+            )
+            return Sighting(one, kept, None, ANY_TIME, presence=left)
+        receipts = self.receipts.get(slo.key[:2], {})
+        if kept.revoked and kept.gone_since is not None:
+            # Whoever said before that it came knew nothing of what became of it.
+            later = {name: said.since(kept.gone_since) for name, said in receipts.items()}
+            receipts = {name: said for name, said in later.items() if said is not None}
+        evidence = look(slo, cycle, one.place, files, receipts, commit, self.now)
+        if evidence is None and self.now > cycle.breach_at:
+            evidence = self.sight.lost(slo, one.place, files)
+        nothing = evidence is None or (evidence.readable and evidence.delivered_at is None)
+        told = kept.told or self.now < kept.tell_at
+        there = describe_location(slo, cycle, one.place, files, log) if nothing and not told else ("", "")
+        return Sighting(one, kept, evidence, window, ahead, there=there)

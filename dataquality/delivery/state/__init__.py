@@ -1,1 +1,0 @@
-"""What the watcher keeps beside its cycles."""
