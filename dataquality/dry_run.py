@@ -9,7 +9,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account, JsonObject, State
 from dq.dataquality.clauses.kind import Shelf, asked_by
-from dq.dataquality.clauses.measured.found import measured_by
+from dq.dataquality.clauses.metrics import measured_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.request import Request, choose, occasion_of, opened

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.judge import result, subject
-from dq.dataquality.clauses.kind import Shelf, asked_by
+from dq.dataquality.clauses.kind import Shelf, asked_by, result, subject
 from dq.dataquality.model.verification import Disagreement, Tally, Verification
 from dq.dataquality.request import Request
 from dq.dataquality.shortcuts.shortcut import Shortcut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dq.dataquality.clauses.documented import DOCUMENTED, SILENT, Told
+from dq.dataquality.clauses.coverage import DOCUMENTED, SILENT, Told
 
 ENFORCED = "enforced"
 _READERS = (DOCUMENTED, "it is for readers")

@@ -12,8 +12,7 @@ from dq.contracts.types import CARRIERS
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.checks.format import FORMATS
-from dq.dataquality.clauses.coverage import State, accounts
-from dq.dataquality.clauses.documented import SILENT
+from dq.dataquality.clauses.coverage import SILENT, State, accounts
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.threshold import OPERATORS
 

@@ -10,7 +10,7 @@ import pytest
 from _clauses import clause_rows
 
 from dq.contracts.service_levels import SERVICE_LEVELS
-from dq.dataquality.clauses.documented import LEVELS
+from dq.dataquality.clauses.coverage import LEVELS
 
 STATES = {"enforced", "documented only", "not evaluated"}
 

@@ -19,7 +19,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import terms_of
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.measured.found import MeasureAsked
+from dq.dataquality.clauses.metrics import MeasureAsked
 from dq.dataquality.model.metric import aggregate
 from dq.dataquality.shortcuts.kept.questions import Circumstances
 from dq.registry.diff import Action, ActionKind

@@ -12,7 +12,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.selection import testable, wanted
+from dq.dataquality.clauses.preparation import selected, testable
 from dq.validators.git.base import Base, open_base
 from dq.validators.git.base_root import registry_root
 
@@ -33,7 +33,7 @@ def new_rules(
         before = then(contract)
         if before is contract:
             continue
-        mine = testable(wanted(one, clauses_of(contract, one, built_in(), neighbours), words))
+        mine = testable(selected(one, clauses_of(contract, one, built_in(), neighbours), words))
         new = tuple(each.path for each in _unlike(mine, list(_earlier(before, one, neighbours))))
         if new:
             found.append(((contract, one), new))

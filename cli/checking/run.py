@@ -23,7 +23,7 @@ from dq.contracts.shared.outcome import Breach, Recovery
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report, Request
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
-from dq.dataquality.clauses.measured.rule import compared
+from dq.dataquality.clauses.metric_rule import columns_compared
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.local import small
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
@@ -117,7 +117,7 @@ def earlier(store: Store, contract: Contract, one: SchemaObject) -> Sequence[Ear
     rules = [rule.path() for element in (one, *one.walk()) for rule in element.quality]
     with store.read() as tx:
         counted = earlier_runs.counts(tx, contract.key, one.name, {path: name(path) for path in rules})
-        names = {path: name(path) for path in compared(one)}
+        names = {path: name(path) for path in columns_compared(one)}
         return (*counted, *earlier_runs.measures(tx, contract.key, one.name, names))
 
 

@@ -19,7 +19,7 @@ from dq.contracts.shared.spelling import suggestion
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
+from dq.dataquality.clauses.preparation import refuse_unknown, selected, testable
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, label
 from dq.dataquality.delivery.receipts import receipts
@@ -91,7 +91,7 @@ def with_rules(pairs: Sequence[Pair], words: Sequence[str], neighbours: Neighbou
         return list(pairs)
     found = [(contract, one, clauses_of(contract, one, built_in(), neighbours)) for contract, one in pairs]
     refuse_unknown(found, words)
-    return [(contract, one) for contract, one, clauses in found if testable(wanted(one, clauses, words))]
+    return [(contract, one) for contract, one, clauses in found if testable(selected(one, clauses, words))]
 
 
 def tasks(store: Store, pairs: Sequence[Pair], what: AskedRows, server: str | None = None) -> list[Task]:

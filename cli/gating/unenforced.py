@@ -16,8 +16,7 @@ from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
-from dq.dataquality.clauses.coverage import Account, State, accounts, service_levels
-from dq.dataquality.clauses.documented import SILENT
+from dq.dataquality.clauses.coverage import SILENT, Account, State, accounts, service_levels
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.clauses.preparation import foreseen, untyped
 from dq.dataquality.model.threshold import Unusable, comparison

@@ -19,9 +19,8 @@ from dq.dataquality.backtest.partitions import FoundPartition, partitions
 from dq.dataquality.backtest.report import Backtest, RuleHistory, UnreadPartition, Untold
 from dq.dataquality.backtest.together import ToldTogether, together
 from dq.dataquality.clauses.clause import Clause, RowScope
-from dq.dataquality.clauses.judge import unmeasured
-from dq.dataquality.clauses.kind import Shelf, answered, asked_by, then_asked
-from dq.dataquality.clauses.measured.rule import compared
+from dq.dataquality.clauses.kind import Shelf, answered, asked_by, then_asked, unmeasured
+from dq.dataquality.clauses.metric_rule import columns_compared
 from dq.dataquality.clauses.preparation import in_scope
 from dq.dataquality.model.metric import Answers, Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
@@ -130,7 +129,7 @@ def _outcomes(tested: _Tested, side_by_side: SideBySide) -> list[Outcome]:
         for one in tested.partitions
     }
     alone = [one for one in tested.partitions if left[one]]
-    waits = {*compared(chosen.one), *(one.path for one in chosen.clauses if one.check in COUNTED)}
+    waits = {*columns_compared(chosen.one), *(one.path for one in chosen.clauses if one.check in COUNTED)}
     checked: dict[FoundPartition, Outcome] = {}
     if all(waits.isdisjoint(left[one]) for one in alone):
         found = side_by_side(lambda one: _alone(tested, one, left[one]), alone)

@@ -20,8 +20,7 @@ from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, KindTerms, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, of_schema, result, schema_in
 
 _GRADES = {"forbid": Severity.ERROR, "warn": Severity.WARNING}
 

@@ -18,8 +18,7 @@ from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
 from dq.contracts.versions import Version
 from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
-from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, field, resolve
 from dq.dataquality.model.term import Inside
 from dq.dataquality.sql.logical_values import logical_test, told_by_format

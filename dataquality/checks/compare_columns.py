@@ -19,9 +19,9 @@ from dq.contracts.measures.table import MEASURES
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, terms_of
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, MeasureAsked, Question, share
-from dq.dataquality.clauses.measured.rule import clauses as of_measure
-from dq.dataquality.clauses.measured.rule import kind_of
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metric_rule import metric_clauses as of_measure
+from dq.dataquality.clauses.metrics import ColumnMeasure, MeasureAsked, Question, share
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.predicate import Compare, Not, Predicate, all_of
 from dq.dataquality.model.term import NUMBERS, TEXTS, Path

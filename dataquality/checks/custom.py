@@ -20,11 +20,10 @@ from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, judge_number
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, judge_number
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
 from dq.dataquality.clauses.quality_rule import Told, of_number, of_quality, rules_of
-from dq.dataquality.clauses.row_count_band import written_as_anomaly
+from dq.dataquality.clauses.row_count_range import written_as_anomaly
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Metric
 from dq.dataquality.model.term import Opaque

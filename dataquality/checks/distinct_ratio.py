@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, share
-from dq.dataquality.clauses.measured.keys import SOME, TEXTS, different, of_keys, pair
-from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.values import rule
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metrics import SOME, TEXTS, ColumnMeasure, different, of_keys, pair, rule, share
 
 
 def _of(rest: str, arguments: str = "") -> str:

@@ -16,8 +16,7 @@ from dataclasses import replace
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause, UniqueKey, asking, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, clauses_by, listed, metric
-from dq.dataquality.clauses.quality_rule import of_quality
+from dq.dataquality.clauses.quality_rule import arguments, clauses_by, listed, metric, of_quality
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.threshold import Unusable
 

@@ -18,7 +18,7 @@ from decimal import Decimal
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.value_predicates import one_of
+from dq.dataquality.clauses.quality_rule import one_of
 from dq.dataquality.model.column import columns
 
 

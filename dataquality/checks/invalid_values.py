@@ -12,9 +12,7 @@ from __future__ import annotations
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause, RowTest, asking
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, clauses_by, listed
-from dq.dataquality.clauses.quality_rule import of_quality
-from dq.dataquality.clauses.value_predicates import matching, one_of
+from dq.dataquality.clauses.quality_rule import arguments, clauses_by, listed, matching, of_quality, one_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import any_of
 from dq.dataquality.model.threshold import Unusable

@@ -11,9 +11,8 @@ Mend: Correct the data or the bound.
 from __future__ import annotations
 
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.extreme import extreme
-from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.values import of_numbers, rule
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metrics import extreme, of_numbers, rule
 
 _DOUBLES = "v double, g string"
 EXAMPLES = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, clauses_by, counting
+from dq.dataquality.clauses.quality_rule import arguments, clauses_by, counting
 from dq.dataquality.model.column import Column
 
 

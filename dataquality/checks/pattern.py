@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, of_option
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.value_predicates import matching
+from dq.dataquality.clauses.quality_rule import matching
 from dq.dataquality.model.column import columns
 
 

@@ -14,15 +14,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import (
-    Clause,
-    Extent,
-    RowScope,
-    RowTest,
-    UniqueKey,
-    asking,
-    of_property,
-)
+from dq.dataquality.clauses.clause import Clause, Extent, RowScope, RowTest, UniqueKey, asking, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column
 

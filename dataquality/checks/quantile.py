@@ -18,7 +18,9 @@ from fractions import Fraction
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import (
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metrics import (
+    DEC,
     ColumnMeasure,
     Found,
     MeasureAsked,
@@ -26,10 +28,13 @@ from dq.dataquality.clauses.measured.found import (
     Question,
     exact,
     integer,
+    nans,
     not_a_number,
+    of_numbers,
+    present,
+    rule,
+    value_of,
 )
-from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.values import DEC, nans, of_numbers, present, rule, value_of
 from dq.dataquality.model.answer import Failure, Value
 from dq.dataquality.model.metric import Aggregate
 from dq.dataquality.model.predicate import Predicate

@@ -19,10 +19,9 @@ import datetime as dt
 from functools import partial
 
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.age import Promise, judged, promises, untimed
 from dq.dataquality.clauses.clause import Clause, terms_of
-from dq.dataquality.clauses.judge import Values, ending, result, subject
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.coverage import Promise, judged, promises, untimed
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, ending, result, subject
 from dq.dataquality.model.metric import Metric
 
 

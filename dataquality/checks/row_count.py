@@ -25,13 +25,10 @@ from dq.contracts.shared.counts import counted
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, percent, result
-from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, metric
-from dq.dataquality.clauses.quality_rule import of_quality
-from dq.dataquality.clauses.row_count_band import comparable, moment_of, nearest
-from dq.dataquality.clauses.time_column import before
+from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, before, refuse, terms_of
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, percent, result
+from dq.dataquality.clauses.quality_rule import arguments, metric, of_quality
+from dq.dataquality.clauses.row_count_range import comparable, moment_of, nearest
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.model.threshold import Unusable
 

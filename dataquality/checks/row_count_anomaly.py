@@ -33,10 +33,9 @@ from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, result
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, result
 from dq.dataquality.clauses.quality_rule import extent_of, severity
-from dq.dataquality.clauses.row_count_band import (
+from dq.dataquality.clauses.row_count_range import (
     ANOMALY,
     Band,
     comparable,

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Question, Share, integer
-from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.values import rule
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metrics import ColumnMeasure, Found, MeasureAsked, Question, Share, integer, rule
 from dq.dataquality.model.answer import Value
 from dq.dataquality.model.metric import DistinctKeys, aggregate
 from dq.dataquality.model.predicate import In, Predicate, all_of

@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, judge_number, result, subject
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, judge_number, result, subject
 from dq.dataquality.clauses.quality_rule import of_number, of_quality, rules_of
 from dq.dataquality.model.classification import MASK
 from dq.dataquality.model.classification import untold as why_untold

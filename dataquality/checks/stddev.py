@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import (
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metrics import (
     ColumnMeasure,
     Found,
     MeasureAsked,
@@ -23,10 +24,13 @@ from dq.dataquality.clauses.measured.found import (
     Question,
     exact,
     integer,
+    nans,
     not_a_number,
+    of_numbers,
+    of_values,
+    present,
+    rule,
 )
-from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.values import nans, of_numbers, of_values, present, rule
 from dq.dataquality.model.answer import Value
 from dq.dataquality.model.predicate import Predicate
 

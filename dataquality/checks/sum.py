@@ -15,10 +15,18 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked
-from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.sums import asks, summed, then
-from dq.dataquality.clauses.measured.values import DEC, of_numbers, rule
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metrics import (
+    DEC,
+    ColumnMeasure,
+    Found,
+    MeasureAsked,
+    asks,
+    of_numbers,
+    rule,
+    summed,
+    then,
+)
 from dq.dataquality.model.answer import Failure, Value
 
 

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, documented, of_option, terms_of
-from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, resolve
 
 _TYPES = {True: "timestamp", False: "timestamp_ntz"}

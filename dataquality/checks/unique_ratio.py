@@ -13,10 +13,19 @@ from __future__ import annotations
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, MeasureAsked, Question, share
-from dq.dataquality.clauses.measured.keys import SOME, TEXTS, of_keys, pair
-from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.values import present, rule
+from dq.dataquality.clauses.metric_rule import kind_of
+from dq.dataquality.clauses.metrics import (
+    SOME,
+    TEXTS,
+    ColumnMeasure,
+    MeasureAsked,
+    Question,
+    of_keys,
+    pair,
+    present,
+    rule,
+    share,
+)
 from dq.dataquality.model.metric import SingleKeys
 from dq.dataquality.model.predicate import Predicate
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, of_option, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, resolve
 from dq.dataquality.model.predicate import Compare, Normalized, Not, any_of
 from dq.dataquality.model.term import NUMBERS, Inside, Size, Whole

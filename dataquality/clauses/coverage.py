@@ -2,22 +2,252 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
+from dq.contracts.columns import physical_type
 from dq.contracts.diff.level import name_of
 from dq.contracts.extension import delivery
 from dq.contracts.measures.read import measure_named
 from dq.contracts.model import Contract, Element, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.node import Node
-from dq.contracts.shared.outcome import Location
-from dq.dataquality.clauses.age import elements
-from dq.dataquality.clauses.clause import Clause, NoResult
-from dq.dataquality.clauses.documented import LEVELS, OF_OBJECTS, REASONS, SILENT
-from dq.dataquality.clauses.library import metric
-from dq.dataquality.model.column import columns
+from dq.contracts.service_levels import time_unit
+from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
+from dq.dataquality.clauses.clause import (
+    Clause,
+    Extent,
+    KindTerms,
+    NoResult,
+    RowScope,
+    TimeColumn,
+    asking,
+    before,
+    find_time_column,
+    held_as,
+    in_words,
+    left_out,
+    micros_of,
+    refuse,
+    terms_of,
+    zone_of,
+)
+from dq.dataquality.clauses.kind import ending, result, subject
+from dq.dataquality.clauses.quality_rule import metric
+from dq.dataquality.model.column import columns, single_columns
+from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.sql.literal import logical
+
+# TABLE: the keys of ODCS that no check enforces, each with what becomes of it and why.
+#
+# States are those of `accounting.State`. A key that stands neither here nor in a clause of a check is "not
+# evaluated": a later version of the standard cannot slip through.
+
+Told = tuple[str, str]
+DOCUMENTED, NOT_EVALUATED = "documented only", "not evaluated"
+
+# Keys that describe and promise nothing about the data, and those whose parts are accounted by themselves.
+SILENT: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("description", "businessName", "tags", "authoritativeDefinitions", "synonyms", "context"),
+        "it is for readers",
+    ),
+    "id": "it names this place of the contract",
+    "name": "it names the object; that a property's column is there is tested",
+    "customProperties": "they are the organisation's own; what dq adds to ODCS stands in them",
+    "deprecated": "it is for readers",
+    "examples": "they show values; the gate holds them against the type",
+    "dataGranularityDescription": "it is for readers",
+    **dict.fromkeys(
+        ("properties", "items", "map", "quality", "relationships", "logicalTypeOptions"),
+        "its parts are listed by themselves",
+    ),
+}
+REASONS: Mapping[str, Told] = {
+    "physicalName": (DOCUMENTED, "it says where the data is, and is used to find it"),
+    "physicalType": (
+        NOT_EVALUATED,
+        "it is no type of Spark, so that no column can be compared with it; logicalType is tested",
+    ),
+    "logicalType": (DOCUMENTED, "it says what kind of thing this is"),
+    "classification": (DOCUMENTED, "it masks samples; data does not show how sensitive it is"),
+    "encryptedName": (DOCUMENTED, "it names another column; whether that one is encrypted cannot be seen"),
+    "criticalDataElement": (DOCUMENTED, "it is a mark for readers"),
+    "semanticType": (DOCUMENTED, "it is a mark for readers"),
+    "transformSourceObjects": (DOCUMENTED, "it tells where the values come from"),
+    "transformLogic": (DOCUMENTED, "it tells how the values are made"),
+    "transformDescription": (DOCUMENTED, "it tells how the values are made"),
+    "partitioned": (
+        DOCUMENTED,
+        "it is compared with the catalog by 'dq register', and used to read partitions",
+    ),
+    "partitionKeyPosition": (DOCUMENTED, "it is compared with the catalog by 'dq register'"),
+    "primaryKeyPosition": (DOCUMENTED, "it orders the columns of the key"),
+    "defaultTimezone": (DOCUMENTED, "it tells how bounds, ages and civil times are read"),
+    "distanceMetric": (DOCUMENTED, "it tells how vectors are compared"),
+    "embeddingModel": (DOCUMENTED, "it tells how vectors are made"),
+    "embeddingModelVersion": (DOCUMENTED, "it tells how vectors are made"),
+}
+# The same key means something else on an object.
+OF_OBJECTS: Mapping[str, Told] = {
+    "physicalType": (DOCUMENTED, "it says whether this is a table, a view or a topic"),
+}
+
+_HUMAN = (DOCUMENTED, "it is about people and plans; the data does not show it")
+_WATCHED = "say when in a schedule with delivery terms, and 'dq watch' holds it to that"
+# By the name as ODCS writes it.
+LEVELS: Mapping[str, Told] = {
+    **dict.fromkeys(
+        ("generalAvailability", "endOfSupport", "endOfLife", "timeToDetect", "timeToNotify", "timeToRepair"),
+        _HUMAN,
+    ),
+    **dict.fromkeys(
+        ("availability", "throughput", "errorRate"),
+        (DOCUMENTED, "it is about the service that hands the data out; the data does not show it"),
+    ),
+    "frequency": (NOT_EVALUATED, f"rows do not show when they came: {_WATCHED}"),
+    "timeOfAvailability": (NOT_EVALUATED, f"rows do not show when they came: {_WATCHED}"),
+}
+
+
+# Service levels about the age of data: which column shows it, and how long is allowed.
+
+_CENTURY_OF_SECONDS = 100 * 366 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What an age clause hands to its judge."""
+
+    time: TimeColumn
+    length: Duration
+
+
+def promises(level: str, allowed: str, contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    """The clauses of an object that a service level of this name makes, whatever its spelling.
+
+    Its terms are a Promise where it can be tested; `allowed` is how the length is said then. It speaks of the
+    whole table.
+    """
+    for sla in contract.sla_properties:
+        if name_of(sla.property) != level:
+            continue
+        parts = elements(contract, one, sla)
+        for number, part in enumerate(parts):
+            several = len(parts) > 1
+            path = f"{sla.path('element')}[{number}]" if several else sla.path()
+            made = Clause(
+                level, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(RowScope.TABLE)
+            )
+            made = replace(made, covers=(sla.path(),) if several else ())
+            yield (
+                _clause(made, one, sla, part, allowed)
+                if part
+                else left_out(made, _unnamed(contract, one, sla))
+            )
+
+
+def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[str]:
+    """What a service level names inside of an object: paths of columns, or the empty text for the object.
+
+    As ODCS says, the object's name may be left out where the contract has one object. Without an element
+    the service level speaks of every object.
+    """
+    written = sla.element or contract.sla_default_element
+    names = {one.name, one.column, one.id or one.name}
+    found = []
+    for part in (text.strip() for text in written.split(",")) if written else (one.name,):
+        holder, _, rest = part.partition(".")
+        if holder in names:
+            found.append(rest)
+        elif len(contract.objects) == 1 and part:
+            found.append(part)
+    return found
+
+
+def _unnamed(contract: Contract, one: SchemaObject, sla: SlaProperty) -> str:
+    """Why the age of an object by itself is not told: a column of dates may be anybody's birthday."""
+    if not (sla.element or contract.sla_default_element):
+        return "it names no column whose values tell the age; write element: object.column"
+    dated = [str(column) for way, column in single_columns(one.properties) if held_as(way[-1])]
+    if not dated:
+        return f"{one.name} has no column of dates or timestamps that could show the age"
+    known = f"{one.name} has {', '.join(dated)}"
+    return f"it names no column whose values tell the age; {known}; write element: {one.name}.<column>"
+
+
+def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str, allowed: str) -> Clause:
+    found = find_time_column(one, part)
+    if isinstance(found, str):
+        return left_out(made, found)
+    prop, column = found
+    made = replace(made, property=str(column))
+    kind = held_as(prop)
+    if kind is None:
+        shown = physical_type(prop) or logical(prop) or "of an unknown type"
+        reason = f"{column} is {shown}; the age of data is seen on a date or timestamp"
+        return left_out(made, reason)
+    try:
+        length = promised(sla)
+        time = TimeColumn(column, kind, zone_of(prop))
+    except Unusable as error:
+        return refuse(made, str(error))
+    return asking(replace(made, allowed=allowed.format(length)), KindTerms(Promise(time, length)))
+
+
+def promised(sla: SlaProperty) -> Duration:
+    """The length of time that a service level promises. Raises Unusable, with the reason."""
+    value, unit = sla.value, (sla.unit or "").strip()
+    if isinstance(value, str) and not unit:
+        found = parse_duration(value)
+        if isinstance(found, TextFault):
+            raise Unusable(f"its value: {found.message}")
+        return found
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Not NaN either; what is longer than a century is told below.
+    if not number or not 0 <= value <= 1e12:
+        raise Unusable(f"its value {value!r} is not a number of a unit of time")
+    word = time_unit(unit)
+    if word is None:
+        both = f"{value:g} minutes to some tools and {value:g} months to others; write min or mo"
+        known = "write s, min, h, d, w, mo or y"
+        reason = both if unit.lower() == "m" else f"no unit of time; {known}"
+        raise Unusable(f"its unit {unit!r} is {reason}" if unit else f"it has no unit; {known}")
+    text = f"{value:g} {unit}"
+    if word in MONTHS:
+        months = value * MONTHS[word]
+        if months != int(months) or months > 1_200:
+            raise Unusable(f"{text} is no whole number of months up to a century")
+        return Duration(int(months), dt.timedelta(), text)
+    seconds = value * SECONDS["m" if word == "min" else word]
+    if seconds > _CENTURY_OF_SECONDS:
+        raise Unusable(f"{text} is longer than a century")
+    return Duration(0, dt.timedelta(seconds=seconds), text)
+
+
+def judged(clause: Clause, which: str, value: int, now: dt.datetime, more: str = "") -> CheckResult:
+    """The result by the `newest` or the `oldest` value of a column; `more` is said of other values."""
+    promise = terms_of(clause, Promise)
+    end = promise.time.ends(value)
+    age = max(micros_of(now) - end, 0)
+    kept = end >= micros_of(before(now, promise.length, promise.time.zone))
+    message = (
+        f"{subject(clause)}: the {which} value is {promise.time.shown(value)}, {in_words(age)} old{more}"
+    )
+    message += ending(clause, kept)
+    observed = f"{in_words(age)} old" if which == "newest" else f"oldest {in_words(age)}"
+    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, age / 1_000_000)
+
+
+def untimed(clause: Clause) -> CheckResult:
+    """The result of a run that was not told the time."""
+    said = f"{subject(clause)}: how old the data is cannot be told without the time; hand it in: now=…"
+    return result(clause, Status.ERROR, "not tested", said)
+
 
 JsonObject = dict[str, object]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.measures.table import MEASURES
 from dq.contracts.shared.spelling import nearest
-from dq.dataquality.clauses.judge import Values
+from dq.dataquality.clauses.kind import Values
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Call, Failure, Metric, Number, one_number
 from dq.dataquality.model.predicate import Predicate

@@ -1,21 +1,41 @@
-"""From a quality rule to its clause: the severity, the limit and the rows that it means."""
+"""Quality rules: the limit and the rows that they mean, library metrics, lists of values and patterns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.model import Property, Quality, SchemaObject
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.source_map import plain
 from dq.contracts.shared.units import parse_duration
-from dq.dataquality.clauses.clause import Clause, Extent, Limit, RowScope, Unit, Window, refuse
-from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
+from dq.contracts.versions import EARLIER_METRICS
+from dq.dataquality.clauses.clause import (
+    Clause,
+    Extent,
+    Limit,
+    RowScope,
+    RowTest,
+    TimeColumn,
+    Unit,
+    Window,
+    asking,
+    find_time_column,
+    held_as,
+    refuse,
+    zone_of,
+)
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.term import Opaque
+from dq.dataquality.model.predicate import In, Matches, Not, Predicate
+from dq.dataquality.model.term import Opaque, kind_of
 from dq.dataquality.model.threshold import Threshold, Unusable, threshold
+from dq.dataquality.sql.java_regex import java
+from dq.dataquality.sql.literal import literal, shown
+
+# From a quality rule to its clause: the severity, the limit and the rows that it means.
 
 # Free text in ODCS. What is not listed is an error: a rule that nobody graded must not pass in silence.
 _SEVERITIES = {
@@ -117,7 +137,7 @@ def _window(one: SchemaObject, terms: Scope) -> Window:
 def _time(one: SchemaObject, named: str | None) -> tuple[Property, Column]:
     """The column that tells when a row is of; none is guessed, because it may be a birthday."""
     if named:
-        found = find(one, named)
+        found = find_time_column(one, named)
         if isinstance(found, str):
             raise Unusable(f"its scope: {found}")
         return found
@@ -130,3 +150,98 @@ def _time(one: SchemaObject, named: str | None) -> tuple[Property, Column]:
         f"its scope: a window needs to know when a row is of, and {one.name} is partitioned by {which};"
         " write time: and the column"
     )
+
+
+# Library rules of ODCS (`quality` with a `metric`): where they stand and what arguments they bring.
+
+
+def metric(quality: Quality) -> str | None:
+    """The library metric that a rule asks for, by its name of ODCS 3.1; None for rules of another type."""
+    if quality.type != "library":
+        return None
+    named = quality.metric or quality.rule
+    return EARLIER_METRICS.get(named, named) if named else None
+
+
+def arguments(quality: Quality, *known: str) -> dict[str, object]:
+    """The rule's arguments. Raises Unusable for one that the metric does not take."""
+    given = plain(quality.arguments)
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        raise Unusable("its arguments must be a mapping")
+    for name in given:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise Unusable(f"the argument {name!r} is not one of this metric; {takes}")
+    return given
+
+
+def listed(value: object, name: str) -> list[object]:
+    """An argument that must be a list with something in it."""
+    if not isinstance(value, list) or not value:
+        raise Unusable(f"the argument {name!r} must be a list of values")
+    return value
+
+
+def counting(
+    check: str, one: SchemaObject, quality: Quality, column: Column, complaint: str, breaks: Predicate
+) -> Clause:
+    """The clause of a rule that counts rows of one property by a predicate."""
+    return asking(of_quality(check, one, quality, str(column)), RowTest(breaks, complaint))
+
+
+def clauses_by(
+    check: str, wanted: str, make: Callable[[SchemaObject, Quality, Property, Column], Clause]
+) -> Callable[[Contract, SchemaObject], Iterator[Clause]]:
+    """How a check finds its rules: those with this metric on properties; of one that is Unusable, why."""
+
+    def found(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+        rules = ((rule, prop, column) for prop, column in columns(one) for rule in prop.quality)
+        for quality, prop, column in rules:
+            if metric(quality) != wanted:
+                continue
+            try:
+                yield make(one, quality, prop, column)
+            except Unusable as error:
+                yield refuse(of_quality(check, one, quality, str(column)), str(error))
+
+    return found
+
+
+# Predicates on lists of values and on patterns, which several kinds of check share.
+
+# Of a long list the reader sees the beginning.
+_SHOWN = 10
+
+
+def one_of(clause: Clause, prop: Property, column: Column, values: list[object]) -> Clause:
+    """The clause as "every value is one of these"; NULL in the list is left out, as NULL breaks nothing."""
+    given = [value for value in values if value is not None]
+    try:
+        literals = [literal(prop, value) for value in given]
+    except Unusable as error:
+        return refuse(clause, str(error))
+    if not literals:
+        return refuse(clause, "its list of values is empty")
+    names = values_in_words(given)
+    known = tuple({(kind_of(value), value): value for value in literals}.values())
+    breaks = column.where(lambda value: Not(In(value, known)))
+    asked = asking(clause, RowTest(breaks, f"are not one of {names}"))
+    return replace(asked, allowed=clause.allowed or f"one of {names}")
+
+
+def values_in_words(values: list[object]) -> str:
+    """The first ten values, and how many more there are."""
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return ", ".join(shown(value) for value in values[:_SHOWN]) + more
+
+
+def matching(clause: Clause, column: Column, pattern: str) -> Clause:
+    """The clause as "every text holds a match of this ECMA-262 pattern"."""
+    try:
+        regex = java(pattern)
+    except Unusable as error:
+        return refuse(clause, str(error))
+    breaks = column.where(lambda value: Not(Matches(value, regex.text, regex.longest)))
+    return asking(clause, RowTest(breaks, f"do not match {pattern}"))

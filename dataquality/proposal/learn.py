@@ -17,7 +17,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion.spans import Way
 from dq.dataquality.backtest.partitions import FoundPartition, key_sql, partitions
-from dq.dataquality.clauses.library import metric
+from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import field, resolve, single_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from dq.dataquality.checks.row_count_anomaly import Tolerance
-from dq.dataquality.clauses.row_count_band import Band, Counted, same_kind, time_of, usual
+from dq.dataquality.clauses.row_count_range import Band, Counted, same_kind, time_of, usual
 from dq.dataquality.delivery.tables import parts
 from dq.dataquality.results import check_runs, earlier_runs
 from dq.dataquality.results.check_runs import Line

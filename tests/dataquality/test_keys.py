@@ -13,8 +13,7 @@ from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.judge import FEW_KEYS
-from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.clauses.kind import FEW_KEYS, clauses_of
 from dq.dataquality.model.metric import Kind
 
 if TYPE_CHECKING:

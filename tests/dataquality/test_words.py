@@ -11,7 +11,7 @@ import pytest
 from dq.contracts.model import Contract, Quality
 from dq.contracts.sql import text as sql
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.clauses.judge import percent
+from dq.dataquality.clauses.kind import percent
 from dq.dataquality.model.column import Column, Inside, resolve
 from dq.dataquality.model.metric import Failure, Kind, Need, aggregate, count, duplicates, merged
 from dq.dataquality.model.threshold import Unusable, threshold

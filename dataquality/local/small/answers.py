@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.time_column import micros_of
+from dq.dataquality.clauses.clause import micros_of
 from dq.dataquality.local.offline.answers import measure, unanswerable
 from dq.dataquality.local.offline.rows import of_arrow
 from dq.dataquality.local.small.table import LeftToSpark, SmallTable

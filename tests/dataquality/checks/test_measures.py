@@ -23,7 +23,7 @@ from dq.dataquality import Request, check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import answered, asked_by, clauses_of, metrics_of, second_of
-from dq.dataquality.clauses.measured.found import measured_by
+from dq.dataquality.clauses.metrics import measured_by
 from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.dry_run import outline
 from dq.dataquality.local.offline.answers import measure

@@ -16,10 +16,9 @@ from dq.contracts.shared.units import Duration
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.age import promised
-from dq.dataquality.clauses.clause import KindTerms
+from dq.dataquality.clauses.clause import KindTerms, before, in_words
+from dq.dataquality.clauses.coverage import promised
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.time_column import before, in_words
 from dq.dataquality.model.threshold import Unusable
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@ from __future__ import annotations
 from dq.contracts.model import Property, SchemaObject, TypeOptions
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import Account, State, accounts
-from dq.dataquality.clauses.documented import REASONS, SILENT
+from dq.dataquality.clauses.coverage import REASONS, SILENT, Account, State, accounts
 from dq.dataquality.clauses.kind import clauses_of
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"

@@ -1,0 +1,399 @@
+"""Rules with a metric of dq's own engine: their clauses, their baselines and their verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+
+from dq.contracts.measures.read import measure_named, read
+from dq.contracts.measures.table import MeasureKind
+from dq.contracts.measures.terms import Against, Measurement
+from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.shared.counts import counted
+from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status
+from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
+from dq.dataquality.clauses.kind import CheckKind, Example, Values, result, subject, unmeasured
+from dq.dataquality.clauses.metrics import (
+    ColumnMeasure,
+    Found,
+    MeasureAsked,
+    Nothing,
+    Numbers,
+    Question,
+    Share,
+    as_float,
+    in_unit,
+    shown,
+)
+from dq.dataquality.clauses.quality_rule import Told, extent_of, of_quality, rules_of, severity
+from dq.dataquality.clauses.row_count_range import SAME_WEEKDAY, before_this, moment_of, reach_of
+from dq.dataquality.model.answer import Failure, Group, Groups, Value
+from dq.dataquality.model.classification import MASK, untold
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.metric import Metric, PerGroup
+from dq.dataquality.model.needs import needs
+from dq.dataquality.model.run_context import EarlierMeasure
+from dq.dataquality.model.threshold import Unusable, comparison
+
+# What earlier runs measured for a clause, and what of it a rule compares with.
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What one earlier run measured, at the time that its rows are of."""
+
+    of: datetime
+    numbers: Mapping[Group, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Whether a number is as it should be against earlier ones; None: there are none to tell it by."""
+
+    kept: bool | None
+    says: str
+
+
+def past_of(clause: Clause, of: str) -> list[Past] | str:
+    """Earlier runs of a clause that measured the same on comparable rows, the oldest first; or why none."""
+    occasion = clause.occasion
+    here = moment_of(occasion)
+    if occasion.history is None:
+        return "no history"
+    if here is None:
+        return "several partitions at once" if len(occasion.partitions) > 1 else "no time"
+    measured = [one for one in occasion.history if isinstance(one, EarlierMeasure)]
+    mine = [one for one in measured if (one.check, one.clause, one.of) == (clause.check, clause.path, of)]
+    return [
+        Past(at, dict(one.groups) if one.number is None else {**dict(one.groups), (): one.number})
+        for at, one in before_this(occasion, mine)
+    ]
+
+
+def compared_with_past(
+    number: Fraction, group: Group, past: Sequence[Past], clause: Clause, against: Against
+) -> Compared:
+    """A number of a group against earlier ones."""
+    here = moment_of(clause.occasion)
+    assert here is not None
+    if against.mode == "usual":
+        return _usual(number, group, past, here, against)
+    before = _before(past, here, against)
+    if before is None or group not in before.numbers:
+        return Compared(None, f"{shown(number)}; no earlier number to compare with")
+    assert clause.limit is not None
+    then = Fraction(str(before.numbers[group]))
+    change = number - then
+    percent = clause.limit.unit.value == "percent"
+    if percent and then == 0 and change != 0:
+        return Compared(None, f"{shown(number)}; no percentage of the 0 of {before.of:%Y-%m-%d %H:%MZ}")
+    change = change * 100 / abs(then) if percent and then else change
+    sign = "+" if change >= 0 else ""
+    said = f"{sign}{shown(change)}{' %' if percent else ''}, {shown(number)} against {shown(then)}"
+    kept = clause.limit.threshold.holds(change)
+    return Compared(kept, f"{said} of {before.of:%Y-%m-%d %H:%MZ}")
+
+
+def _before(past: Sequence[Past], here: datetime, against: Against) -> Past | None:
+    same = [one for one in past if against.mode == "previous" or one.of.weekday() == here.weekday()]
+    return same[-1] if same else None
+
+
+def _usual(
+    number: Fraction, group: Group, past: Sequence[Past], here: datetime, against: Against
+) -> Compared:
+    known = [one for one in past if group in one.numbers]
+    if len(known) < against.minimum:
+        learning = f"learning ({len(known)} of {against.minimum} runs)"
+        return Compared(None, f"{shown(number)}; {learning}")
+    same = [one for one in known if one.of.weekday() == here.weekday()]
+    weekly = SAME_WEEKDAY <= len(same) < len(known)
+    numbers = [one.numbers[group] for one in (same if weekly else known)[-against.runs :]]
+    middle, reach = reach_of(numbers, against.deviations, against.slack)
+    least, most = Fraction(str(middle)) - Fraction(str(reach)), Fraction(str(middle)) + Fraction(str(reach))
+    kept = (against.direction == "more" or least <= number) and (
+        against.direction == "fewer" or number <= most
+    )
+    of = f"the last {len(numbers)} of this weekday" if weekly else f"the last {len(numbers)} runs"
+    bounds = {"more": f"{shown(most)} or less", "fewer": f"{shown(least)} or more"}.get(
+        against.direction, f"{shown(least)} to {shown(most)}"
+    )
+    return Compared(kept, f"{shown(number)}; usual are {bounds}, by {of}")
+
+
+def gone(here: Mapping[Group, object], past: Sequence[Past], against: Against, clause: Clause) -> list[Group]:
+    """Groups that the run compared with had, and this one has not.
+
+    Of what is usual: those that were in the last run, and in enough runs to be known.
+    """
+    moment = moment_of(clause.occasion)
+    assert moment is not None
+    if against.mode == "usual":
+        if not past or against.direction == "more":
+            return []
+        last = past[-1].numbers
+        return [
+            one
+            for one in last
+            if one not in here and sum(one in each.numbers for each in past) >= against.minimum
+        ]
+    before = _before(past, moment, against)
+    return [one for one in before.numbers if one not in here] if before is not None else []
+
+
+# What was measured to the result of its clause: one verdict, or one for each group.
+
+# So many groups are named in a message; all of them are in the result.
+_NAMED = 5
+_GONE = "gone"
+
+
+def verdict(clause: Clause, asked: MeasureAsked, numbers: Numbers) -> CheckResult:
+    """The result of a clause; `numbers` has the empty group alone where the rule has no groups."""
+    past: Sequence[Past] | str = ()
+    if asked.terms.against is not None:
+        past = past_of(clause, asked.of)
+    judged = tuple(_each(clause, asked, numbers, past))
+    made = _grouped(clause, asked, judged) if asked.by else _alone(clause, asked, judged[0], numbers[()])
+    return replace(made, of="" if asked.untold else asked.of)
+
+
+def _each(
+    clause: Clause, asked: MeasureAsked, numbers: Numbers, past: Sequence[Past] | str
+) -> Iterator[GroupResult]:
+    against = asked.terms.against
+    for group in sorted(numbers, key=_order):
+        one = _one(clause, asked, group, in_unit(asked, numbers[group]), past)
+        hidden = asked.untold and one.value is not None
+        yield replace(one, observed=MASK, value=None) if hidden else one
+    if against is not None and asked.by and not isinstance(past, str):
+        for group in sorted(gone(numbers, past, against, clause), key=_order):
+            yield GroupResult(group, Status.FAIL, _GONE)
+
+
+def _order(group: Group) -> tuple[tuple[bool, str], ...]:
+    return tuple((value is None, value or "") for value in group)
+
+
+def _one(
+    clause: Clause, asked: MeasureAsked, group: Group, found: Found, past: Sequence[Past] | str
+) -> GroupResult:
+    assert not isinstance(found, Share)
+    if isinstance(found, Failure):
+        return GroupResult(group, Status.ERROR, found.message)
+    if isinstance(found, Nothing):
+        return GroupResult(group, Status.SKIPPED, found.reason)
+    value = as_float(found)
+    if asked.terms.against is not None:
+        if isinstance(past, str):
+            said = f"{shown(found)}; not compared: {past}"
+            return GroupResult(group, Status.SKIPPED, said, value)
+        told = compared_with_past(found, group, past, clause, asked.terms.against)
+        status = {True: Status.PASS, False: Status.FAIL, None: Status.SKIPPED}[told.kept]
+        return GroupResult(group, status, told.says, value)
+    assert clause.limit is not None
+    percent = " %" if clause.limit.unit.value == "percent" else ""
+    kept = clause.limit.threshold.holds(found)
+    return GroupResult(group, Status.PASS if kept else Status.FAIL, f"{shown(found)}{percent}", value)
+
+
+def _about(clause: Clause, asked: MeasureAsked) -> str:
+    by = f" by {', '.join(str(column) for column in asked.by)}" if asked.by else ""
+    return f"{subject(clause)}: {asked.terms.kind.name}{by}"
+
+
+def _ending(clause: Clause, asked: MeasureAsked, status: Status) -> str:
+    said = f"; allowed: {clause.allowed}" if status is Status.FAIL else ""
+    said += f"; not shown, because {asked.untold}" if asked.untold else ""
+    return said + (f" ({clause.note})" if clause.note else "")
+
+
+def _alone(clause: Clause, asked: MeasureAsked, one: GroupResult, found: Found) -> CheckResult:
+    if isinstance(found, Failure):
+        return unmeasured(clause, found)
+    message = f"{_about(clause, asked)} is {one.observed}{_ending(clause, asked, one.status)}"
+    if one.status is Status.SKIPPED and one.value is None and not asked.untold:
+        message = f"{_about(clause, asked)}: {one.observed}"
+    return result(clause, one.status, one.observed, message, one.value)
+
+
+# What groups do; the first of these that a group has is the clause's.
+_VERBS = {
+    Status.FAIL: "break it",
+    Status.ERROR: "could not be measured",
+    Status.PASS: "keep it",
+    Status.SKIPPED: "could not be compared",
+}
+
+
+def _grouped(clause: Clause, asked: MeasureAsked, judged: tuple[GroupResult, ...]) -> CheckResult:
+    about = _about(clause, asked)
+    status = next((one for one in _VERBS if any(each.status is one for each in judged)), Status.SKIPPED)
+    if not judged:
+        made = result(clause, Status.SKIPPED, "no groups", f"{about}: there are no rows to group")
+        return replace(made, by=_names(asked))
+    of_status = [one for one in judged if one.status is status]
+    observed = f"{len(of_status):,} of {counted(len(judged), 'group')}"
+    message = f"{about}: {observed} {_VERBS[status]}"
+    if status is not Status.PASS:
+        named = [f"{_named(one.key)} {one.observed}" for one in of_status[:_NAMED]]
+        more = [f"{len(of_status) - _NAMED:,} more"] if len(of_status) > _NAMED else []
+        message += ": " + " · ".join([*named, *more])
+    broken = float(sum(one.status is Status.FAIL for one in judged))
+    errors = sum(one.status is Status.ERROR for one in judged)
+    if errors and status is not Status.ERROR:
+        message += f"; {errors:,} could not be measured"
+    message += _ending(clause, asked, status)
+    return replace(result(clause, status, observed, message, broken), by=_names(asked), groups=judged)
+
+
+def _names(asked: MeasureAsked) -> tuple[str, ...]:
+    return tuple(str(column) for column in asked.by)
+
+
+# Of the name of a group, which may be a text of any length.
+_LENGTH = 60
+
+
+def _named(group: Group) -> str:
+    return "/".join("NULL" if value is None else value[:_LENGTH] for value in group)
+
+
+# From a rule with a metric of dq's own engine to its clause, and from a metric to its kind of check.
+
+
+def columns_compared(one: SchemaObject) -> list[str]:
+    """The paths of an object's rules that compare with earlier runs, as far as they can be read."""
+    found = []
+    for quality, prop, _ in rules_of(one):
+        kind = measure_named(quality)
+        made = read(kind, one, prop, quality) if kind is not None else None
+        if isinstance(made, Measurement) and made.against is not None:
+            found.append(quality.path())
+    return found
+
+
+def metric_clauses(measure: ColumnMeasure, one: SchemaObject) -> Iterator[Clause]:
+    """The clause of each rule with this metric; one that cannot be used is refused, with its first fault."""
+    for quality, prop, column in rules_of(one):
+        if measure_named(quality) is not measure.kind:
+            continue
+        shown = "" if column is None else str(column)
+        at = quality.at()
+        made = Clause(measure.kind.check, quality.path(), one.name, shown, at, severity(quality), "")
+        found = read(measure.kind, one, prop, quality)
+        if not isinstance(found, Measurement):
+            first = min(found, key=lambda fault: fault.at)
+            yield refuse(made, f"{first.message} {first.mend}".rstrip("."))
+            continue
+        try:
+            yield clause_of(measure.kind, one, quality, shown, found)
+        except Unusable as error:
+            yield refuse(made, str(error))
+
+
+def clause_of(
+    kind: MeasureKind, one: SchemaObject, quality: Quality, shown: str, found: Measurement
+) -> Clause:
+    """The clause of a rule that can be used, with what it asks. Raises Unusable for its scope."""
+    measured, by = (tuple(map(Column, ways)) for ways in (found.columns, found.by))
+    asked = MeasureAsked(found, measured, by, "", "")
+    title = shown or ", ".join(str(column) for column in asked.columns)
+    if found.bounds:
+        told = Told(comparison(found.bounds), found.unit or None)
+        made = of_quality(kind.check, one, quality, title, told)
+    else:
+        grade = severity(quality) if quality.severity else Severity.WARNING
+        made = Clause(kind.check, quality.path(), one.name, title, quality.at(), grade, "")
+        made = replace(made, extent=extent_of(one, quality))
+    if made.refused:
+        return made
+    made = replace(made, allowed=_allowed(made, found))
+    where = made.extent.where
+    columns_ = (*asked.columns, *asked.by, *made.extent.narrows)
+    if where is not None:
+        columns_ += tuple(need.column for need in needs(where))
+    said = untold(one, frozenset(str(column.steps[0]).lower() for column in columns_))
+    told_of = (found, where, made.extent.window, made.extent.rows)
+    of = hashlib.sha256(repr(told_of).encode()).hexdigest()[:16]
+    return asking(made, KindTerms(replace(asked, untold=said, of=of)))
+
+
+def _allowed(made: Clause, found: Measurement) -> str:
+    if found.against is None or made.limit is None:
+        if made.limit is None:
+            return "about as in earlier runs"
+        return f"{made.limit.threshold}{' percent' if made.limit.unit is Unit.PERCENT else ''}"
+    percent = " percent" if found.unit == "percent" else ""
+    than = {"previous": "the run before", "weekday": "the last run of the same weekday"}[found.against.mode]
+    return f"a change of {made.limit.threshold}{percent} against {than}"
+
+
+def kind_of(measure: ColumnMeasure, page: str | None, examples: tuple[Example, ...]) -> CheckKind:
+    """The check of a metric."""
+
+    def found(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+        return metric_clauses(measure, one)
+
+    def first(clause: Clause) -> tuple[Metric, ...]:
+        return _put(clause, _first(measure, clause))
+
+    def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
+        return _put(clause, _second(measure, clause, values))
+
+    def judge(clause: Clause, values: Values) -> CheckResult:
+        return verdict(clause, terms_of(clause, MeasureAsked), _numbers(measure, clause, values))
+
+    return CheckKind(measure.kind.check, page or "", found, examples, first, judge, then)
+
+
+def _first(measure: ColumnMeasure, clause: Clause) -> tuple[Question, ...]:
+    asked = terms_of(clause, MeasureAsked)
+    return measure.asks(asked, None if asked.by else clause.extent.where)
+
+
+def _second(measure: ColumnMeasure, clause: Clause, values: Values) -> tuple[Question, ...]:
+    asked = terms_of(clause, MeasureAsked)
+    rows = _rows(clause, _put(clause, _first(measure, clause)), values)
+    return measure.then(asked, list(rows.values()), None if asked.by else clause.extent.where)
+
+
+def _put(clause: Clause, questions: Sequence[Question]) -> tuple[Metric, ...]:
+    """The questions about all rows, or about each group."""
+    by = terms_of(clause, MeasureAsked).by
+    if not by:
+        return tuple(questions)
+    return tuple(PerGroup(by, question, clause.extent.where) for question in questions)
+
+
+def _rows(clause: Clause, asked: Sequence[Metric], values: Values) -> dict[Group, list[Value]]:
+    """The answers of each group, in the order of the questions; without groups, of the empty one.
+
+    A group that one pass saw and another did not is left out here: the data changed in between.
+    """
+    if not terms_of(clause, MeasureAsked).by:
+        return {(): [values[one] for one in asked]}
+    answers = [_groups(values[one]) for one in asked]
+    everywhere = [group for group in answers[0] if all(group in one for one in answers)]
+    return {group: [one[group] for one in answers] for group in everywhere}
+
+
+def _groups(value: Value) -> Groups:
+    assert isinstance(value, Mapping)
+    return value
+
+
+_CHANGED = Failure("the data changed while it was read")
+
+
+def _numbers(measure: ColumnMeasure, clause: Clause, values: Values) -> Numbers:
+    asked = terms_of(clause, MeasureAsked)
+    every = (*_put(clause, _first(measure, clause)), *_put(clause, _second(measure, clause, values)))
+    found = {group: measure.number(asked, row) for group, row in _rows(clause, every, values).items()}
+    if asked.by:
+        seen = {group for one in every for group in _groups(values[one])}
+        found |= dict.fromkeys(seen - found.keys(), _CHANGED)
+    return found
