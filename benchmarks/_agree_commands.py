@@ -32,7 +32,7 @@ from fakes.command import Place, Ran
 
 from dq.contracts.columns import row_type
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.spark.error_redaction import spark_errors
+from dq.dataquality.spark.session import spark_errors
 from dq.lake.paths import is_data_path
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from dq.dataquality import Report, Request, check
 from dq.dataquality.shortcuts.kept.store import PartLedger
 from dq.dataquality.shortcuts.levers import NONE
 from dq.dataquality.shortcuts.tables import kept_keys, part_count
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 from dq.store import Store, open_store
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dq.dataquality.frames import as_spark
 from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

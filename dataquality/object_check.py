@@ -20,13 +20,13 @@ from dq.dataquality.request import Chosen, Prepared, Request, prepare
 from dq.dataquality.shortcuts.kept.recall import recalled
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
-from dq.dataquality.spark.column_notes import with_notes
 from dq.dataquality.spark.failing_rows import samples
 from dq.dataquality.spark.measure import COUNT, implied, measure, schema_of
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.spark.readers.dataset import Dataset, gathered, in_one_task
-from dq.dataquality.spark.time_limit import time_limit
+from dq.dataquality.spark.readers.open import Dataset, gathered, in_one_task
+from dq.dataquality.spark.schema import with_notes
+from dq.dataquality.spark.session import time_limit
 from dq.dataquality.trial import Hearing, heard, verification
 
 if TYPE_CHECKING:

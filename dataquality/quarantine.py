@@ -23,11 +23,11 @@ from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.object_check import check
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import Prepared, Request, prepare
-from dq.dataquality.spark.error_redaction import answered
+from dq.dataquality.spark.failing_rows import masked, masked_where_repeated, repeats
 from dq.dataquality.spark.measure import Others, keyed, schema_of
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.dataset import Dataset
-from dq.dataquality.sql.masking import masked, masked_where_repeated, repeats
+from dq.dataquality.spark.readers.open import Dataset
+from dq.dataquality.spark.session import answered
 from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dq.dataquality.shortcuts.kept.recall import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.measure import Others, schema_of
-from dq.dataquality.spark.readers.dataset import Dataset, open_table
+from dq.dataquality.spark.readers.open import Dataset, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

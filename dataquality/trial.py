@@ -13,7 +13,7 @@ from dq.dataquality.model.verification import Disagreement, Tally, Verification
 from dq.dataquality.request import Request
 from dq.dataquality.shortcuts.shortcut import Shortcut
 from dq.dataquality.shortcuts.verification import Trial, drawn, measured_again, tried
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

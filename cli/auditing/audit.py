@@ -24,7 +24,7 @@ from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.results import check_runs
 from dq.dataquality.shortcuts.levers import ALL, NONE
-from dq.dataquality.spark.readers.dataset import Dataset, locate
+from dq.dataquality.spark.readers.open import Dataset, locate
 from dq.registry.catalog import Catalog
 from dq.registry.publishing import audit as delta_table
 from dq.registry.publishing import publish

@@ -14,8 +14,8 @@ from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.dataset import TEXTS, Dataset, open_table
-from dq.dataquality.spark.readers.placed_partitions import for_hadoop
+from dq.dataquality.spark.readers.columnar import for_hadoop
+from dq.dataquality.spark.readers.open import TEXTS, Dataset, open_table
 from dq.lake.paths import partition_folder
 from dq.registry.catalog import Catalog
 from dq.registry.publishing.audit import StagedFolder

@@ -15,7 +15,7 @@ from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.receipts import RowClaim, row_claims
 from dq.dataquality.request import opened, pick
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.dataset import FILES, Dataset
+from dq.dataquality.spark.readers.open import FILES, Dataset
 from dq.store.engine import Store
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from dq.dataquality.backtest.run import backtest as run
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark
 from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

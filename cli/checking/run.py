@@ -31,7 +31,7 @@ from dq.dataquality.quarantine import Run
 from dq.dataquality.results import check_runs, earlier_runs, trials
 from dq.dataquality.shortcuts.kept.store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 from dq.store.engine import Store
 
 Tell = Callable[[Connection, Breach | Recovery], None]

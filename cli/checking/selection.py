@@ -24,7 +24,7 @@ from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, label
 from dq.dataquality.delivery.receipts import receipts
 from dq.dataquality.results import check_runs
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 from dq.store.engine import Store
 
 Partition = Mapping[str, str]

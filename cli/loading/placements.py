@@ -15,7 +15,7 @@ from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.delivery.cycle import Watched, label, partition_of
 from dq.dataquality.delivery.tables import receipt
-from dq.dataquality.spark.readers.dataset import FILES, Dataset, locate
+from dq.dataquality.spark.readers.open import FILES, Dataset, locate
 from dq.lake.paths import PlacedPartition
 from dq.registry.tables import publication
 from dq.store.engine import Store

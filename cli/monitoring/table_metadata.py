@@ -29,7 +29,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.local.metadata.facts import MetadataFacts, TablePlace, facts, listed
 from dq.dataquality.local.metadata.judge import judge_of
 from dq.dataquality.local.metadata.kept import KnownTable, recall, remember
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 from dq.lake.paths import PlacedPartition
 from dq.lake.storage import Storages
 from dq.store.engine import Store

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.backtest.partitions import FoundPartition
+from dq.dataquality.spark.readers.columnar import MOST_FILES as MOST_FILES
 from dq.dataquality.spark.readers.columnar import columns_of
-from dq.dataquality.spark.readers.dataset import FILES, TEXTS, Dataset
-from dq.dataquality.spark.readers.file_schemas import MOST_FILES as MOST_FILES
+from dq.dataquality.spark.readers.open import FILES, TEXTS, Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

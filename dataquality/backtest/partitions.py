@@ -12,11 +12,11 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Partition
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.partitions import NULL_PARTITION, literal
-from dq.dataquality.spark.readers.dataset import FILES, Dataset, files_of
-from dq.dataquality.spark.readers.file_schemas import named_folders
+from dq.dataquality.spark.readers.columnar import named_folders
+from dq.dataquality.spark.readers.open import FILES, Dataset, files_of
 from dq.dataquality.spark.schema import data_type, type_ddl
+from dq.dataquality.spark.session import attempt
 from dq.lake.paths import unescaped
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.object_check import by_schema, check
 from dq.dataquality.request import Chosen, Request, choose, occasion_of
 from dq.dataquality.results.earlier_runs import COUNTED
-from dq.dataquality.spark.column_notes import with_notes
 from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.schema import with_notes
 
 LAST = 90
 _TABLE = "it speaks of the whole table, not of one partition; 'dq check --all' tests it"

@@ -34,12 +34,11 @@ from dq.dataquality.request import Chosen, Request, opened, others_of
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.shortcuts.statistics.prove import counted, provable
-from dq.dataquality.spark.by_partition import Key, by_partition, of_no_rows, separable
-from dq.dataquality.spark.measure import COUNT, Others, schema_of
+from dq.dataquality.spark.measure import COUNT, Key, Others, by_partition, of_no_rows, schema_of, separable
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.plan import Pass, plan
-from dq.dataquality.spark.readers.dataset import Dataset, gathered
-from dq.dataquality.spark.time_limit import time_limit
+from dq.dataquality.spark.readers.open import Dataset, gathered
+from dq.dataquality.spark.session import time_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -26,11 +26,10 @@ from dq.dataquality.proposal.facts import ColumnFacts, TableFacts
 from dq.dataquality.proposal.questions import AskedColumn, aggregates, forms_of, of_forms, seen, shape_of
 from dq.dataquality.proposal.table_rules import NEARLY, keyed
 from dq.dataquality.request import opened
-from dq.dataquality.spark.column_notes import unreadable_columns
-from dq.dataquality.spark.error_redaction import answered
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.dataset import Dataset
-from dq.dataquality.spark.schema import data_type
+from dq.dataquality.spark.readers.open import Dataset
+from dq.dataquality.spark.schema import data_type, unreadable_columns
+from dq.dataquality.spark.session import answered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

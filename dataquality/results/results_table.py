@@ -14,7 +14,7 @@ from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.report import Report
 from dq.dataquality.results.check_runs import TABLE
-from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.session import attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

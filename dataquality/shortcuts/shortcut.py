@@ -18,7 +18,7 @@ from dq.dataquality.shortcuts.statistics.relation import cached, certain
 from dq.dataquality.shortcuts.statistics.sources import source_of
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,10 +14,9 @@ from dq.dataquality.model.proof import Proof
 from dq.dataquality.model.verification import Disagreement, SuspectFile
 from dq.dataquality.shortcuts.shortcut import Shortcut
 from dq.dataquality.shortcuts.statistics.facts import File
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.spark.time_limit import time_limit
+from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.sql.spark_predicate import question
 
 if TYPE_CHECKING:

@@ -1,15 +1,17 @@
-"""The one module that runs Spark: a plan on a DataFrame to answers."""
+"""Runs Spark: a plan on a DataFrame to answers, for all rows, for groups and for partitions."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.answer import Answer, Failure, Number
+from dq.dataquality.model.answer import Answer, Failure, Group, Number
+from dq.dataquality.model.column import Column, resolve
+from dq.dataquality.model.how_asked import RANKS
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
@@ -31,16 +33,153 @@ from dq.dataquality.model.metric import (
 )
 from dq.dataquality.model.predicate import And
 from dq.dataquality.model.target import incomparable
-from dq.dataquality.spark.error_redaction import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
-from dq.dataquality.spark.groups import key_counts, per_group
-from dq.dataquality.spark.halving import halved
+from dq.dataquality.model.term import INTEGERS, Function, Path
 from dq.dataquality.spark.plan import Pass, Plan, plan
 from dq.dataquality.spark.schema import data_type
-from dq.dataquality.spark.time_limit import Watch, time_limit
+from dq.dataquality.spark.session import (
+    MAX_MESSAGE,
+    Watch,
+    answered,
+    cleaned,
+    spark_errors,
+    time_limit,
+    without_values,
+)
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
+
+
+# Metrics that are asked together, and apart where that fails.
+
+M = TypeVar("M", bound=Metric)
+# Of a failed aggregation at most so many halves are tried: with one broken column that is plenty for a
+# thousand metrics, and on a table that is broken everywhere it ends soon.
+MAX_HALVES = 64
+
+
+def halved(
+    metrics: tuple[M, ...], watch: Watch, ask: Callable[[tuple[M, ...]], list[Answer]]
+) -> dict[Metric, Answer]:
+    """Asks all at once; where that fails, halves, until those that have no answer stand alone."""
+    answers: dict[Metric, Answer] = {}
+    stack, failed = [metrics], 0
+    while stack:
+        asked = stack.pop()
+        if watch.over:
+            answers |= dict.fromkeys(asked, watch.failure())
+            continue
+        values = answered(lambda asked=asked: ask(asked))  # type: ignore[misc]  # bound at once
+        if not isinstance(values, Failure):
+            answers |= dict(zip(asked, values, strict=True))
+            continue
+        failed += 1
+        if len(asked) == 1 or failed > MAX_HALVES or watch.over:
+            answers |= dict.fromkeys(asked, values)
+        else:
+            middle = len(asked) // 2
+            stack += [asked[middle:], asked[:middle]]
+    return answers
+
+
+# Metrics for each group of rows, and of keys by how often they stand: those that group before they count.
+
+OfKeys = DistinctKeys | SingleKeys | RepeatedKeys
+"""What is told by how often each key stands."""
+# A verdict for each of more groups is read by nobody, and their values are kept.
+MOST_GROUPS = 1_000
+
+
+def group_name(value: object) -> str | None:
+    """How the value of a group's column is shown; None is the group of NULL."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def too_many(by: Sequence[object]) -> Failure:
+    """Why there is no verdict for each of so many groups."""
+    shown = ", ".join(str(column) for column in by)
+    return Failure(
+        f"there are more than {MOST_GROUPS:,} groups by {shown}; group by a column with fewer values,"
+        " or narrow the rule with a scope"
+    )
+
+
+def key_counts(keyed: DataFrame, metrics: Sequence[DistinctKeys | SingleKeys]) -> dict[Metric, Answer]:
+    """How many keys there are, and how many stand once; `keyed` has the key alone, as 0, 1, …"""
+    counted = keyed.groupBy(*keyed.columns).count()
+    (row,) = counted.selectExpr("count(1)", "count(CASE WHEN `count` = 1 THEN 1 END)").collect()
+    return {one: row[1] if isinstance(one, SingleKeys) else row[0] for one in metrics}
+
+
+def per_group(frame: DataFrame, metrics: Sequence[PerGroup]) -> Mapping[PerGroup, Answer]:
+    """The answers of metrics with equal groups, by one job; all of aggregates, or all of one key."""
+    first = metrics[0]
+    schema = data_type(frame.schema.jsonValue())
+    rows = frame if first.within is None else frame.where(predicate_sql(first.within, schema))
+    by = [column.sql() for column in first.by]
+    found = told_by(rows, by, [one.of for one in metrics], MOST_GROUPS + 1)
+    if len(found) > MOST_GROUPS:
+        return dict.fromkeys(metrics, too_many(first.by))
+    return {
+        one: {group_of(row[: len(by)]): row[len(by) + index] for row in found}
+        for index, one in enumerate(metrics)
+    }
+
+
+def group_of(values: Sequence[object]) -> Group:
+    """The group that has these values."""
+    return tuple(map(group_name, values))
+
+
+def told_by(
+    rows: DataFrame, by: Sequence[str], asked: Sequence[Aggregate | OfKeys], most: int | None = None
+) -> list[Row]:
+    """For each different value of `by` (Spark SQL) the value, and behind it each answer; at most so many.
+
+    One job. All that is asked is of aggregates, or all of one key: a value without a key has none of it, and
+    is there all the same.
+    """
+    from pyspark.sql.functions import expr
+
+    schema = data_type(rows.schema.jsonValue())
+    aggregates = [one for one in asked if isinstance(one, Aggregate)]
+    keys = [one for one in asked if not isinstance(one, Aggregate)]
+    named = [f"{text} AS {sql.name(f'g{at}')}" for at, text in enumerate(by)]
+    if aggregates:
+        assert not keys
+        told = [f"{question(one, schema)} AS {sql.name(f'a{at}')}" for at, one in enumerate(aggregates)]
+        grouped = rows.groupBy(*map(expr, named))
+    else:
+        told = [_OF_KEYS[type(one)] for one in keys]
+        grouped = _counted(rows, named, keys[0], schema).groupBy(*(f"g{at}" for at in range(len(by))))
+    found = grouped.agg(*map(expr, told))
+    return (found if most is None else found.limit(most)).collect()
+
+
+# Of the rows with a key and how often it stands, `count`; without a key, `k0` is NULL.
+_OF_KEYS: Mapping[type, str] = {
+    DistinctKeys: "count(`k0`)",
+    SingleKeys: "count(CASE WHEN `count` = 1 THEN `k0` END)",
+    RepeatedKeys: "sum(CASE WHEN `k0` IS NULL THEN 0 ELSE `count` - 1 END)",
+}
+
+
+def _counted(rows: DataFrame, by: Sequence[str], of: OfKeys, schema: DataType) -> DataFrame:
+    """How often each key stands in each group."""
+    present = " AND ".join(f"{key.sql()} IS NOT NULL" for key in of.keys)
+    if of.where is not None:
+        present += f" AND ({predicate_sql(of.where, schema)})"
+    keys = [
+        f"CASE WHEN {present} THEN {key.sql()} END AS {sql.name(f'k{at}')}" for at, key in enumerate(of.keys)
+    ]
+    names = [*(f"g{at}" for at in range(len(by))), *(f"k{at}" for at in range(len(keys)))]
+    return rows.selectExpr(*by, *keys).groupBy(*names).count()
+
+
+# The one module that runs Spark: a plan on a DataFrame to answers.
 
 NOTHING: Answers = {}
 COUNT = count()
@@ -274,3 +413,104 @@ def _one_number(names: list[str], rows: list[Row]) -> Number | Failure:
         shown = "several rows" if len(rows) > 1 else f"{len(rows)} row(s)"
         return Failure(f"the query gives {shown} of {len(names)} column(s); one number is needed")
     return one_number(rows[0][0])
+
+
+# Metrics for each partition of a table, by one Spark job for all partitions.
+
+Key = tuple[object, ...]
+"""The values of a partition's columns, as Spark gives them."""
+# All groups of all partitions are collected at once; more are no rows for the driver.
+MOST_ROWS = 100_000
+# Aggregates that give the same whatever the order of the rows; sums only of exact numbers.
+_EXACT = {"count", "min", "max", *RANKS[:2]}
+_SUMS = ("sum", "try_sum")
+
+
+def separable(metric: Metric, schema: DataType) -> bool:
+    """Whether its answer for a partition is the same to the last digit when all partitions are asked at once.
+
+    The last digits of a sum of floats depend on the order of the rows, and a query or a foreign function may
+    do anything with them.
+    """
+    match metric:
+        case Aggregate(name=name, value=value):
+            return name in _EXACT or (name in _SUMS and _exact(value, schema))
+        case PerGroup(of=of):
+            return separable(of, schema)
+        case _:
+            return not isinstance(metric, Query | Call)
+
+
+def _exact(value: object, schema: DataType) -> bool:
+    if isinstance(value, Function):
+        return value.name == "try_decimal"
+    kind = resolve(schema, Column(value.steps)) if isinstance(value, Path) else None
+    return isinstance(kind, DataType) and (kind.name == "decimal" or kind.name in INTEGERS)
+
+
+def of_no_rows(metric: Metric) -> Answer:
+    """The answer of a separable metric for a partition without rows."""
+    match metric:
+        case Aggregate(name=name):
+            return 0 if name == "count" else None
+        case PerGroup():
+            return {}
+        case _:
+            return 0
+
+
+def by_partition(
+    frame: DataFrame, by: Sequence[str], made: Pass, others: Others
+) -> Mapping[Key, Mapping[Metric, Answer]] | Failure:
+    """The answers to a pass of separable metrics by partition; one without rows may be left out.
+
+    `by` is Spark SQL of the values that tell partitions apart. One job, and one before a look-up that Spark
+    broadcasts. A Failure says that one of the metrics, or one of the partitions, has no answer.
+    """
+    first = made.metrics[0]
+    if isinstance(first, PerGroup):
+        return answered(lambda: _groups(frame, by, made.metrics))  # type: ignore[arg-type]
+    if isinstance(first, UnmatchedKeys):
+        return answered(lambda: _unmatched_by_partition(frame, by, first, others))
+    return answered(lambda: _told(frame, by, made.metrics))
+
+
+def _told(frame: DataFrame, by: Sequence[str], metrics: Sequence[Metric]) -> dict[Key, dict[Metric, Answer]]:
+    rows = told_by(frame, by, metrics)  # type: ignore[arg-type]  # the others are asked in other ways
+    width = len(by)
+    return {tuple(row[:width]): dict(zip(metrics, row[width:], strict=True)) for row in rows}
+
+
+def _groups(
+    frame: DataFrame, by: Sequence[str], metrics: Sequence[PerGroup]
+) -> dict[Key, dict[Metric, Answer]] | Failure:
+    """Of each partition its groups, as `groups.per_group` has them."""
+    first, width = metrics[0], len(by)
+    rows = frame if first.within is None else frame.where(predicate_sql(first.within, schema_of(frame)))
+    names = [*by, *(column.sql() for column in first.by)]
+    found = told_by(rows, names, [one.of for one in metrics], MOST_ROWS + 1)
+    if len(found) > MOST_ROWS:
+        return Failure("there are too many groups to ask all partitions at once")
+    groups: dict[Key, list[dict[Group, Number | None]]] = {}
+
+    def few(told: dict[Group, Number | None]) -> Answer:
+        return too_many(first.by) if len(told) > MOST_GROUPS else told
+
+    for row in found:
+        made = groups.setdefault(tuple(row[:width]), [{} for _ in metrics])
+        group = group_of(row[width : len(names)])
+        for at, each in enumerate(made):
+            each[group] = row[len(names) + at]
+    return {key: dict(zip(metrics, map(few, made), strict=True)) for key, made in groups.items()}
+
+
+def _unmatched_by_partition(
+    frame: DataFrame, by: Sequence[str], metric: UnmatchedKeys, others: Others
+) -> dict[Key, dict[Metric, Answer]] | Failure:
+    names = [f"_dq_p{at}" for at in range(len(by))]
+    rows = unmatched(
+        frame, metric, others, *(f"{text} AS {sql.name(name)}" for text, name in zip(by, names, strict=True))
+    )
+    if isinstance(rows, Failure):
+        return rows
+    return {tuple(row[:-1]): {metric: row[-1]} for row in rows.groupBy(*names).count().collect()}

@@ -24,7 +24,7 @@ from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.object_check import check
 from dq.dataquality.request import Request
 from dq.dataquality.results.earlier_runs import COUNTED
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.model import jars
-from dq.dataquality.spark.readers.dataset import Dataset, locate
+from dq.dataquality.spark.readers.open import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.local import small
 from dq.dataquality.shortcuts.levers import NONE, Lever
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.local import small
 from dq.dataquality.shortcuts.levers import ALL, NONE
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -157,7 +157,7 @@ ALLOWED = {
         """,
         "door: a lake, by its root and by single paths",
     ),
-    ("dataquality/spark/readers/text_files.py", "file"): (
+    ("dataquality/spark/readers/text.py", "file"): (
         ".open open",
         "the first and last bytes of the data files that Spark lists at a place that was vouched for",
     ),

@@ -18,7 +18,7 @@ from dq.contracts.access.reach import reach
 from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.statistics.facts import Wanted
 from dq.dataquality.shortcuts.statistics.sources import source_of
-from dq.dataquality.spark.readers.dataset import Dataset, locate, open_table
+from dq.dataquality.spark.readers.open import Dataset, locate, open_table
 from spark import terms
 from spark.contract import contract
 

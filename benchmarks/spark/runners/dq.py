@@ -14,7 +14,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, NONE, Lever
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 from spark import terms
 from spark.contract import clause_of, contract
 from spark.data import BROKEN_SCALE

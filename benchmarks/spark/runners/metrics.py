@@ -12,7 +12,7 @@ from dq.contracts.access.reach import reach
 from dq.contracts.shared.outcome import GroupResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 from spark.contract import text
 
 # Column -> the metrics on it; every bound holds on any table. The order is that of the numbers by hand.

@@ -31,7 +31,7 @@ from dq.dataquality.model.metric import (
 )
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.reading import NoReading
-from dq.dataquality.spark.groups import MOST_GROUPS, group_name, too_many
+from dq.dataquality.spark.measure import MOST_GROUPS, group_name, too_many
 from dq.dataquality.spark.plan import plan
 
 _OTHERS = {

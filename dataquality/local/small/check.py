@@ -20,9 +20,9 @@ from dq.dataquality.report import Report
 from dq.dataquality.request import Request, choose, occasion_of
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import COUNT
-from dq.dataquality.spark.readers.dataset import Dataset, open_folders
+from dq.dataquality.spark.readers.open import Dataset, open_folders
+from dq.dataquality.spark.session import attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from dq.contracts.access.address import is_remote
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM
 from dq.dataquality.shortcuts.statistics.footer import leaf_type
-from dq.dataquality.spark.readers.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
+from dq.dataquality.spark.readers.open import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
 from dq.dataquality.spark.schema import data_type
 from dq.lake.parquet import READABLE_ENCODINGS
 from dq.lake.paths import is_data_name

@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.shortcuts.kept.questions import Circumstances, circumstances
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.readers.dataset import Dataset, open_folders
-from dq.dataquality.spark.readers.text_files import with_rows
+from dq.dataquality.spark.readers.open import Dataset, open_folders
+from dq.dataquality.spark.readers.text import with_rows
+from dq.dataquality.spark.session import attempt
 from dq.lake.paths import is_data_name
 from dq.lake.storage import Files, files_for
 

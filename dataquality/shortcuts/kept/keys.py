@@ -20,7 +20,7 @@ from dq.dataquality.shortcuts.kernels.codes import Codes, Keys, run_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dq.dataquality.spark.readers.dataset import Dataset
+    from dq.dataquality.spark.readers.open import Dataset
 
 # The folder under which the codes of many stand together.
 TOGETHER = ""

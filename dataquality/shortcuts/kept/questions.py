@@ -21,7 +21,7 @@ from dq.dataquality.model.term import INTEGERS, Function, Path, Since1970
 from dq.dataquality.shortcuts.kernels.run import MOST_AVERAGED, average
 from dq.dataquality.shortcuts.statistics.relation import certain
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.sql.spark_predicate import question
 
 if TYPE_CHECKING:

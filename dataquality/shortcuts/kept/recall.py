@@ -29,11 +29,10 @@ from dq.dataquality.shortcuts.kept.tasks import by_tasks
 from dq.dataquality.shortcuts.kernels import run as kernels
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.statistics.relation import cached
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.spark.readers.dataset import FILES, Dataset
-from dq.dataquality.spark.time_limit import time_limit
+from dq.dataquality.spark.readers.open import FILES, Dataset
+from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.sql.spark_predicate import question
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from dq.dataquality.shortcuts.kernels.task import (
 from dq.dataquality.shortcuts.statistics.facts import File
 from dq.dataquality.shortcuts.statistics.parquet import folder_columns
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.tasks import in_exchanging_tasks, in_tasks
+from dq.dataquality.spark.session import in_exchanging_tasks, in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

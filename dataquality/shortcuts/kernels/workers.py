@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.session import attempt
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

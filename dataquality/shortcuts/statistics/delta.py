@@ -26,7 +26,7 @@ from dq.dataquality.shortcuts.statistics.relation import certain, relation
 from dq.dataquality.shortcuts.statistics.scope import TYPED, asked, within
 from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

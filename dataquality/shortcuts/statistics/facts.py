@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dq.dataquality.model.column import Column
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,13 +19,12 @@ from dq.dataquality.shortcuts.statistics.facts import File, Partitions, Scalar, 
 from dq.dataquality.shortcuts.statistics.footer import Asked, read
 from dq.dataquality.shortcuts.statistics.relation import relation
 from dq.dataquality.shortcuts.statistics.scope import named_alike
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.readers.columnar import opened
-from dq.dataquality.spark.readers.dataset import Dataset
-from dq.dataquality.spark.readers.text_files import with_rows
-from dq.dataquality.spark.tasks import in_tasks
+from dq.dataquality.spark.readers.open import Dataset
+from dq.dataquality.spark.readers.text import with_rows
+from dq.dataquality.spark.session import attempt, in_tasks
 from dq.lake.paths import unescaped
 
 if TYPE_CHECKING:

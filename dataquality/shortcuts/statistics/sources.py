@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dq.dataquality.shortcuts.statistics import delta, iceberg, parquet
 from dq.dataquality.shortcuts.statistics.facts import Source
 from dq.dataquality.shortcuts.statistics.relation import certain, relation
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,7 +19,7 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.target import Target, incomparable
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.spark.readers.dataset import Dataset, locate
+from dq.dataquality.spark.readers.open import Dataset, locate
 from dq.dataquality.spark.schema import data_type
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

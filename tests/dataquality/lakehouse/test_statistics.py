@@ -24,7 +24,7 @@ from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.shortcuts.statistics import delta, iceberg
 from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Wanted
-from dq.dataquality.spark.readers.dataset import Dataset, locate
+from dq.dataquality.spark.readers.open import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

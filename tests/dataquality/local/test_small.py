@@ -26,7 +26,7 @@ from dq.dataquality.model.metric import SCHEMA, Aggregate, count
 from dq.dataquality.model.predicate import In
 from dq.dataquality.model.term import Path as Path_
 from dq.dataquality.shortcuts.levers import NONE
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ from dq.dataquality.shortcuts.kept.keys import KeyMemory
 from dq.dataquality.shortcuts.kept.questions import lasting
 from dq.dataquality.shortcuts.kept.recall import Part
 from dq.dataquality.shortcuts.levers import ALL, NONE, Lever
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -27,7 +27,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.shortcuts.kept.store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, NONE
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 from dq.store import Store, open_store
 
 if TYPE_CHECKING:

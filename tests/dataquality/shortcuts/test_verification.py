@@ -23,7 +23,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.model.verification import Tally
 from dq.dataquality.shortcuts.levers import NONE
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

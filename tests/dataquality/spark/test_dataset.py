@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.dataset import Dataset, locate
+from dq.dataquality.spark.readers.open import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ PROGRAM = """
 import sys
 from zipimport import zipimporter
 import inside
-from dq.dataquality.spark.tasks import forget_archives
+from dq.dataquality.spark.session import forget_archives
 held = lambda: [path for path, one in sys.path_importer_cache.items() if isinstance(one, zipimporter)]
 print(len(held()))
 forget_archives()

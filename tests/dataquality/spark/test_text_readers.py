@@ -26,7 +26,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 from dq.dataquality.sql.text_cast import cast
 from dq.dataquality.text.text_values import NoValue, of_text
 

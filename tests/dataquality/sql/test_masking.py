@@ -13,8 +13,8 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.spark.error_redaction import without_values
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.session import without_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

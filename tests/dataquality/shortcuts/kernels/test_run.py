@@ -23,7 +23,7 @@ from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

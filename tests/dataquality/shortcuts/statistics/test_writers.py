@@ -17,7 +17,7 @@ from dq.dataquality import Report, Request, check
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.shortcuts.statistics.facts import Facts
 from dq.dataquality.shortcuts.statistics.writers import WRONG, Statistic, believed, counts_rows, distrusted
-from dq.dataquality.spark.readers.dataset import locate
+from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,20 +20,18 @@ from dq.contracts.types import DataType
 from dq.dataquality.model import jars
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.csv_reader import csv_frame
-from dq.dataquality.spark.readers.file_schemas import named_folders, typed_by_files
-from dq.dataquality.spark.readers.json_reader import json_frame
-from dq.dataquality.spark.readers.placed_partitions import for_hadoop, in_scope, united
-from dq.dataquality.spark.readers.text_files import base_of, listing, reader_of, within
+from dq.dataquality.spark.readers.columnar import for_hadoop, in_scope, named_folders, typed_by_files, united
+from dq.dataquality.spark.readers.text import base_of, csv_frame, json_frame, listing, reader_of, within
 from dq.dataquality.spark.schema import ddl
+from dq.dataquality.spark.session import attempt
 from dq.dataquality.text.text_types import carried, text_row_type
 from dq.lake.paths import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField
+
 
 # Those that are nothing but files: partitions are in their paths.
 FILES = ("parquet", "orc", "avro", "json", "csv")
