@@ -125,7 +125,7 @@ class _Case:
     def keep(self, report: Report, partition: dict[str, str], staged: str) -> None:
         """Writes the audit to the store, apart from what readers see; `dq status` shows both."""
         with self.store.write() as tx:
-            check_runs.save(
+            check_runs.save_run(
                 tx,
                 contract=self.contract.key,
                 object=report.object,

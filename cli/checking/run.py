@@ -28,7 +28,9 @@ from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.local import small
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.quarantine import Run
-from dq.dataquality.results import check_runs, earlier_runs, trials
+from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs as earlier_runs
+from dq.dataquality.results import check_runs as trials
 from dq.dataquality.shortcuts.kept.store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.readers.open import Dataset
@@ -116,9 +118,11 @@ def earlier(store: Store, contract: Contract, one: SchemaObject) -> Sequence[Ear
     name = namer(one)
     rules = [rule.path() for element in (one, *one.walk()) for rule in element.quality]
     with store.read() as tx:
-        counted = earlier_runs.counts(tx, contract.key, one.name, {path: name(path) for path in rules})
+        counted = earlier_runs.earlier_counts(
+            tx, contract.key, one.name, {path: name(path) for path in rules}
+        )
         names = {path: name(path) for path in columns_compared(one)}
-        return (*counted, *earlier_runs.measures(tx, contract.key, one.name, names))
+        return (*counted, *earlier_runs.earlier_measures(tx, contract.key, one.name, names))
 
 
 def keep(given: Setup, report: Report, scope: str) -> Report:
@@ -130,7 +134,7 @@ def keep(given: Setup, report: Report, scope: str) -> Report:
     now = given.world.now()
     product = key(report.contract, report.version)
     with given.store.write() as tx:
-        made = check_runs.save(
+        made = check_runs.save_run(
             tx,
             contract=product,
             object=report.object,
@@ -142,8 +146,8 @@ def keep(given: Setup, report: Report, scope: str) -> Report:
             rules=report.rules,
         )
         if report.verification is not None:
-            trials.save(tx, made, report.verification.tally)
-            report = replace(report, verification=replace(report.verification, ever=trials.ever(tx)))
+            trials.save_trial(tx, made, report.verification.tally)
+            report = replace(report, verification=replace(report.verification, ever=trials.all_trials(tx)))
         others = check_runs.unasked(tx, made, product, report.object, scope) if report.rules else None
         event = check_runs.verdict(product, report.object, scope, report.results, now, others)
         if event is not None:

@@ -22,7 +22,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
 from dq.dataquality.delivery.history.compliance import Standing, beside, percent
 from dq.dataquality.delivery.notify import local_time, span
-from dq.dataquality.results.audits import StagedRun
+from dq.dataquality.results.check_runs import StagedRun
 
 # How the last cycles are drawn, oldest first.
 _SIGNS = {

@@ -37,8 +37,9 @@ from dq.dataquality.delivery.history.compliance import (
 from dq.dataquality.delivery.history.replay import rewound
 from dq.dataquality.delivery.key_ownership import remembered
 from dq.dataquality.delivery.outages import PLATFORM
-from dq.dataquality.results import audits, check_runs
-from dq.dataquality.results.audits import StagedRun
+from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs as audits
+from dq.dataquality.results.check_runs import StagedRun
 from dq.store.engine import Store
 
 # For how long what was withdrawn is still shown.
@@ -205,7 +206,7 @@ def _read(
             deliveries=tuple(deliveries),
             groups=tuple(grouped(deliveries, _NAMED[by])) if by is not Grouping.PROMISE else (),
             checks={pair: check_runs.latest(tx, *pair, at) for pair in pairs},
-            audited=tuple(audit for pair in pairs for audit in audits.newest(tx, *pair, at)),
+            audited=tuple(audit for pair in pairs for audit in audits.newest_audits(tx, *pair, at)),
             incidents=tuple(one for one in incidents_at(tx, at) if one.key.contract in mine),
             withdrawn=tuple(_withdrawn(tx, loaded, now)),
             outstanding=() if heartbeat.is_past(tx, at) else tuple(drain.all_of(tx, now)),

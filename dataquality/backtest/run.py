@@ -26,7 +26,7 @@ from dq.dataquality.model.metric import Answers, Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.object_check import by_schema, check
 from dq.dataquality.request import Chosen, Request, choose, occasion_of
-from dq.dataquality.results.earlier_runs import COUNTED
+from dq.dataquality.results.check_runs import COUNTED
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.schema import with_notes
 

@@ -24,7 +24,7 @@ from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, IsNaN, Operator, Predicate, any_of
 from dq.dataquality.model.term import FLOATS, Path
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.sql.literal import literal, logical, shown
+from dq.dataquality.sql.values import literal, logical, shown
 
 # Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).
 _BOUNDS: dict[str, tuple[str, Operator, str, str]] = {

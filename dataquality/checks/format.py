@@ -27,10 +27,9 @@ from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, Operator, Predicate, any_of
 from dq.dataquality.model.term import INTEGERS, TEXTS, Path
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.sql import text_formats
-from dq.dataquality.sql.date_pattern import unfit
-from dq.dataquality.sql.literal import logical
-from dq.dataquality.sql.logical_values import told_by_format
+from dq.dataquality.sql import formats
+from dq.dataquality.sql.formats import unfit
+from dq.dataquality.sql.values import logical, told_by_format
 
 _BITS = (8, 16, 32, 64, 128)
 _RANGES = {
@@ -40,7 +39,7 @@ _RANGES = {
 _FLOATS = ("f32", "f64")
 # Logical type -> the formats with a name.
 FORMATS = {
-    "string": (*text_formats.PATTERNS, *text_formats.ANY_TEXT),
+    "string": (*formats.PATTERNS, *formats.ANY_TEXT),
     "integer": tuple(_RANGES),
     "number": _FLOATS,
 }
@@ -60,11 +59,11 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 
 def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
-    if name in text_formats.ANY_TEXT:
-        return documented(made, text_formats.ANY_TEXT[name])
-    if name not in text_formats.PATTERNS:
-        return _unknown(made, name, tuple(text_formats.PATTERNS))
-    breaks = column.where(lambda value: text_formats.breaks(name, value))
+    if name in formats.ANY_TEXT:
+        return documented(made, formats.ANY_TEXT[name])
+    if name not in formats.PATTERNS:
+        return _unknown(made, name, tuple(formats.PATTERNS))
+    breaks = column.where(lambda value: formats.breaks(name, value))
     return asking(made, RowTest(breaks, f"have not the format {name}"))
 
 

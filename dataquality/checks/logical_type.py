@@ -23,7 +23,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, left_out, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
-from dq.dataquality.sql.logical_values import logical_test
+from dq.dataquality.sql.values import logical_test
 
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:

@@ -15,7 +15,7 @@ from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.quality_rule import arguments, clauses_by, counting, listed
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import In, any_of
-from dq.dataquality.sql.literal import literal
+from dq.dataquality.sql.values import literal
 
 _CHECK = "missing_values"
 

@@ -21,7 +21,7 @@ from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 from dq.dataquality.model.predicate import MultipleOf, Not, Predicate
 from dq.dataquality.model.term import INTEGERS, Path
-from dq.dataquality.sql.literal import logical, number
+from dq.dataquality.sql.values import logical, number
 
 _EXACT = INTEGERS | {"decimal"}
 

@@ -23,7 +23,7 @@ from dq.dataquality.model.run_context import NOWHEN, Occasion
 from dq.dataquality.model.target import Target
 from dq.dataquality.model.term import Since1970
 from dq.dataquality.model.threshold import Threshold, Unusable
-from dq.dataquality.sql.literal import civil, logical
+from dq.dataquality.sql.values import civil, logical
 
 # Columns of dates and timestamps: which one shows the age of a row, and when a value of it was.
 #

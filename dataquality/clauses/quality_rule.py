@@ -32,8 +32,8 @@ from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import In, Matches, Not, Predicate
 from dq.dataquality.model.term import Opaque, kind_of
 from dq.dataquality.model.threshold import Threshold, Unusable, threshold
-from dq.dataquality.sql.java_regex import java
-from dq.dataquality.sql.literal import literal, shown
+from dq.dataquality.sql.formats import java
+from dq.dataquality.sql.values import literal, shown
 
 # From a quality rule to its clause: the severity, the limit and the rows that it means.
 

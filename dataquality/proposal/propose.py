@@ -13,8 +13,8 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.object_check import check
 from dq.dataquality.proposal.facts import Proposal
-from dq.dataquality.proposal.learn import learn
-from dq.dataquality.proposal.table_rules import TOGETHER, proposals
+from dq.dataquality.proposal.profile import learn
+from dq.dataquality.proposal.rules import TOGETHER, proposals
 from dq.dataquality.request import Request, pick
 
 LAST = 90

@@ -1,14 +1,17 @@
-"""Check runs as rows: what was checked when, how it ended, and what that means for the quality incident."""
+"""Check runs as rows: how they ended, what they measured, audits, and statistics on trial."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, insert, or_, select
 
 from dq.contracts.shared.outcome import (
+    KEPT,
     AnsweredBy,
     Breach,
     CheckResult,
@@ -18,7 +21,11 @@ from dq.contracts.shared.outcome import (
     Severity,
     Status,
 )
-from dq.dataquality.results.tables import check_result, check_run
+from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
+from dq.dataquality.model.verification import Tally
+from dq.dataquality.results.tables import check_result, check_run, statistics_trial
+
+# Check runs as rows: what was checked when, how it ended, and what that means for the quality incident.
 
 JsonObject = dict[str, object]
 
@@ -73,7 +80,7 @@ class Line:
         }
 
 
-def save(
+def save_run(
     tx: Connection,
     *,
     contract: str,
@@ -240,3 +247,155 @@ def checked(tx: Connection, contract: str, object: str) -> set[str]:
 def _of_readers(contract: str, object: str) -> ColumnElement[bool]:
     """The runs on what readers see, and none on what was only staged."""
     return and_(check_run.c.contract == contract, check_run.c.object == object, check_run.c.staged.is_(None))
+
+
+# Audits: runs on what was staged, which readers saw afterwards, or never.
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRun:
+    """The newest audit of a scope: where the data was staged, and what came of it.
+
+    `verdict` is `kept`, `broken` or `could not tell`. `counts` are how many clauses ended how; `broken` says
+    of each that kept it back what it is about, and why; warnings keep nothing back.
+    """
+
+    contract: str
+    object: str
+    version: str
+    scope: str
+    staged: str
+    verdict: str
+    at: datetime
+    counts: Mapping[Status, int]
+    broken: tuple[tuple[str, str], ...]
+
+
+def newest_audits(tx: Connection, contract: str, object: str, at: datetime | None = None) -> list[StagedRun]:
+    """The newest audit of each scope of an object, by scope; `contract` is the contract's key.
+
+    Only of audits until `at`, if given.
+    """
+    here = (check_run.c.contract == contract) & (check_run.c.object == object)
+    if at is not None:
+        here &= check_run.c.at <= at
+    last = (
+        select(func.max(check_run.c.id))
+        .where(here, check_run.c.staged.is_not(None))
+        .group_by(check_run.c.scope)
+        .scalar_subquery()
+    )
+    runs = tx.execute(select(check_run).where(check_run.c.id.in_(last)).order_by(check_run.c.scope)).all()
+    rows = tx.execute(
+        select(check_result).where(check_result.c.run_id.in_(last)).order_by(check_result.c.clause)
+    ).all()
+    made = []
+    for run in runs:
+        results = [row for row in rows if row.run_id == run.id]
+        broken = tuple(
+            (" ".join(part for part in (row.property, row.check) if part), row.message)
+            for row in results
+            if row.status in BROKEN and Severity(row.severity).blocks
+        )
+        counts = Counter(Status(row.status) for row in results)
+        about = (run.contract, run.object, run.contract_version, run.scope)
+        made.append(StagedRun(*about, run.staged, run.verdict, run.at, counts, broken))
+    return made
+
+
+# What earlier runs measured of an object, for the rules that compare with it.
+
+# Of a rule that compares, so many of its newest counts are enough: half a year of days, a week of hours.
+_MOST = 200
+COUNTED = ("row_count", "row_count_anomaly")
+"""The checks whose number is a count of rows, which later runs compare with."""
+
+
+def earlier_measures(
+    tx: Connection, contract: str, object: str, names: Mapping[str, str]
+) -> tuple[EarlierMeasure, ...]:
+    """What the newest runs of an object measured, for these clauses: `names` has their names by path.
+
+    A result that an older dq kept has no name, and is found by its path.
+    """
+    found = []
+    for clause, name in names.items():
+        by_path = and_(check_result.c.name.is_(None), check_result.c.clause == clause)
+        meant = and_(or_(check_result.c.name == name, by_path), check_result.c.measured.is_not(None))
+        rows = tx.execute(_newest(contract, object, meant))
+        found += [made for row in rows if (made := _earlier(row, clause)) is not None]
+    return tuple(found)
+
+
+def _earlier(row: Any, clause: str) -> EarlierMeasure | None:
+    partition, kept = _partition(row.scope), row.measured
+    grouped = "groups" in kept
+    if partition is None or (row.value is None and not grouped):
+        return None
+    groups = tuple((tuple(key), value) for key, value in kept.get("groups", ()))
+    number = None if grouped else row.value
+    return EarlierMeasure(row.check, clause, kept["of"], row.at, number, groups, partition)
+
+
+def earlier_counts(
+    tx: Connection, contract: str, object: str, names: Mapping[str, str] | None = None
+) -> tuple[Earlier, ...]:
+    """What the newest runs of an object counted, for each rule that compares numbers of rows.
+
+    `names` has the names of the object's rules by their paths: each count is given under the path that its
+    rule has now, those of rules that are gone are left out. Without it, paths are those of then.
+    """
+    found = []
+    paths = {name: path for path, name in (names or {}).items()}
+    for check in COUNTED:
+        meant = and_(check_result.c.check == check, check_result.c.value.is_not(None))
+        found += [
+            Earlier(check, path, row.at, int(row.value), partition)
+            for row in tx.execute(_newest(contract, object, meant))
+            if (partition := _partition(row.scope)) is not None
+            and (path := row.clause if names is None or not row.name else paths.get(row.name)) is not None
+        ]
+    return tuple(found)
+
+
+def _partition(scope: str) -> Partition | None:
+    """The partition that a scope names, `()` for the table; None for what no partition can be read from."""
+    if scope == TABLE:
+        return ()
+    pairs = [part.partition("=") for part in scope.split("/")]
+    if not all(column and equals for column, equals, _ in pairs):
+        return None
+    return tuple((column, value) for column, _, value in pairs)
+
+
+def _newest(contract: str, object: str, meant: ColumnElement[bool]) -> Select[Any]:
+    """The newest of these results, the last one first, of runs on what was delivered.
+
+    What broke its promises in an audit, nobody ever got.
+    """
+    runs = check_run.c
+    delivered = or_(runs.verdict.is_(None), runs.verdict == KEPT)
+    return (
+        select(runs.at, runs.scope, check_result)
+        .join(check_result, check_result.c.run_id == runs.id)
+        .where(runs.contract == contract, runs.object == object, delivered, meant)
+        .order_by(runs.at.desc(), runs.id.desc())
+        .limit(_MOST)
+    )
+
+
+# What came of statistics on trial, as rows, and what all runs together come to.
+
+
+def save_trial(tx: Connection, run: int, tally: Tally) -> None:
+    """Keeps what came of the trial of a run, by the run's id."""
+    tx.execute(insert(statistics_trial).values(run_id=run, **asdict(tally)))
+
+
+def all_trials(tx: Connection) -> Tally:
+    """The sums over all runs of all contracts; zeros where there was none."""
+    columns = statistics_trial.c
+    sums = select(
+        *(func.coalesce(func.sum(one), 0) for one in (columns.proofs, columns.scans, columns.disagreements))
+    )
+    return Tally(*map(int, tx.execute(sums).one()))

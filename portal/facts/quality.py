@@ -11,7 +11,8 @@ from sqlalchemy import Connection, select
 from dq.dataquality.checks.row_count_anomaly import Tolerance
 from dq.dataquality.clauses.row_count_range import Band, Counted, same_kind, time_of, usual
 from dq.dataquality.delivery.tables import parts
-from dq.dataquality.results import check_runs, earlier_runs
+from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs as earlier_runs
 from dq.dataquality.results.check_runs import Line
 from dq.dataquality.results.tables import check_run
 
@@ -68,7 +69,7 @@ def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]
 
 
 def _rows(tx: Connection, contract: str, one: str, now: datetime) -> RowCounts | None:
-    counted = earlier_runs.counts(tx, contract, one)
+    counted = earlier_runs.earlier_counts(tx, contract, one)
     if not counted:
         return None
     newest = max(counted, key=lambda each: each.at)

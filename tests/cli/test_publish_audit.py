@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.desk import Desk
 
-from dq.dataquality.results import check_runs, earlier_runs
+from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs as earlier_runs
 from dq.store.engine import open_store
 
 CONTRACT = """\
@@ -459,7 +460,7 @@ def test_what_an_audit_let_through_is_what_the_next_is_compared_with(spark, desk
         publish(desk, "--audit", stage(desk, f"run-{number}", [*range(rows)], day=day), day=day)
 
     with closing(open_store(f"sqlite:///{desk.folder / '.dq' / 'store.db'}")) as store, store.read() as tx:
-        counted = earlier_runs.counts(tx, "orders", "orders")
+        counted = earlier_runs.earlier_counts(tx, "orders", "orders")
         standing = check_runs.latest(tx, "orders", "orders")
         tested = check_runs.checked(tx, "orders", "orders")
 

@@ -23,7 +23,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.object_check import check
 from dq.dataquality.request import Request
-from dq.dataquality.results.earlier_runs import COUNTED
+from dq.dataquality.results.check_runs import COUNTED
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

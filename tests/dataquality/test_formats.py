@@ -17,9 +17,8 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.predicate import Not, Predicate
 from dq.dataquality.model.term import Path
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.sql.date_pattern import unfit
+from dq.dataquality.sql.formats import PATTERNS, breaks, unfit
 from dq.dataquality.sql.spark_predicate import predicate_sql
-from dq.dataquality.sql.text_formats import PATTERNS, breaks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

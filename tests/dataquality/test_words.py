@@ -17,7 +17,7 @@ from dq.dataquality.model.metric import Failure, Kind, Need, aggregate, count, d
 from dq.dataquality.model.threshold import Unusable, threshold
 from dq.dataquality.spark.plan import MAX_EXPRESSIONS, plan
 from dq.dataquality.spark.schema import data_type, ddl
-from dq.dataquality.sql.java_regex import java
+from dq.dataquality.sql.formats import java
 
 
 def quality(rule: str) -> Quality:

@@ -201,7 +201,7 @@ def _check(mesh: PortalMesh, store: Store, first: datetime) -> None:
                 )  # fmt: skip
                 results = list(_results(contract, contract.objects[0], number + days, kept=not number % 12))
                 scope = f"day={day}"
-                check_runs.save(
+                check_runs.save_run(
                     tx, contract=contract.key, object="closed", version="1.0.0", scope=scope, results=results,
                     jobs=1, now=at,
                 )  # fmt: skip

@@ -79,7 +79,7 @@ def check(
         for each in asked[:some]
     ]  # fmt: skip
     with open_store(f"sqlite:///{place.folder}/.dq/store.db").write() as tx:
-        check_runs.save(
+        check_runs.save_run(
             tx, contract="orders", object="orders", version=version, scope="day=2026-05-11", results=results,
             jobs=1, now=datetime.fromisoformat(at), rules=rules,
         )  # fmt: skip

@@ -22,7 +22,7 @@ from dq.dataquality.clauses.metrics import measured_by
 from dq.dataquality.clauses.preparation import Selected, select
 from dq.dataquality.model.term import FLOATS
 from dq.dataquality.request import pick
-from dq.dataquality.sql.literal import logical
+from dq.dataquality.sql.values import logical
 
 # Backend -> the module of ours that fills it.
 BACKENDS = {"pandas": "_pandas", "polars": "_polars", "pyspark": "_pyspark"}

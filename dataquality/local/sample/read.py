@@ -16,11 +16,9 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.local.offline.rows import Rows, of_arrow
 from dq.dataquality.model.column import field
-from dq.dataquality.text.csv_rows import MARK, names_of
-from dq.dataquality.text.csv_rows import rows as csv_rows
-from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, objects
-from dq.dataquality.text.text_types import STRING, carried, text_row_type
-from dq.dataquality.text.text_values import NoValue, of_json, of_text, shown
+from dq.dataquality.text.files import MARK, MalformedJson, SeenObjects, names_of, objects
+from dq.dataquality.text.files import rows as csv_rows
+from dq.dataquality.text.values import STRING, NoValue, carried, of_json, of_text, shown, text_row_type
 from dq.lake.parquet import columns as parquet_columns
 from dq.lake.parquet import require_distinct, unreadable_chunk
 from dq.lake.types import arrow_type

@@ -25,7 +25,7 @@ from dq.dataquality.spark.readers.columnar import for_hadoop, in_scope, named_fo
 from dq.dataquality.spark.readers.text import base_of, csv_frame, json_frame, listing, reader_of, within
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.spark.session import attempt
-from dq.dataquality.text.text_types import carried, text_row_type
+from dq.dataquality.text.values import carried, text_row_type
 from dq.lake.paths import PlacedPartition
 
 if TYPE_CHECKING:

@@ -22,10 +22,18 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import schema
 from dq.dataquality.spark.schema import struct_type, type_ddl
 from dq.dataquality.spark.session import answered, attempt, forget_archives
-from dq.dataquality.sql.text_cast import cast
-from dq.dataquality.text.csv_rows import ONE_END, TWO_ENDS, header_of
-from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, in_line, is_array, objects
-from dq.dataquality.text.text_types import STRING, carried
+from dq.dataquality.sql.values import cast
+from dq.dataquality.text.files import (
+    ONE_END,
+    TWO_ENDS,
+    MalformedJson,
+    SeenObjects,
+    header_of,
+    in_line,
+    is_array,
+    objects,
+)
+from dq.dataquality.text.values import STRING, carried
 from dq.lake.paths import is_data_name, named_folders
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from dq.dataquality.dry_run import outline
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion
-from dq.dataquality.results import check_runs, earlier_runs
+from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs as earlier_runs
 from dq.store.engine import open_store
 
 if TYPE_CHECKING:
@@ -389,7 +390,7 @@ def test_what_the_store_keeps_is_what_the_next_run_compares_with(tmp_path: Path,
     store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
     first = offline(replace(one, occasion=Occasion(NOON - DAY, (), ())), TEN)
     with store.write() as tx:
-        check_runs.save(
+        check_runs.save_run(
             tx,
             contract="shop",
             object="t",
@@ -399,7 +400,7 @@ def test_what_the_store_keeps_is_what_the_next_run_compares_with(tmp_path: Path,
             jobs=1,
             now=NOON - DAY,
         )
-        history = earlier_runs.measures(tx, "shop", "t", {one.path: "schema/t/quality/0"})
+        history = earlier_runs.earlier_measures(tx, "shop", "t", {one.path: "schema/t/quality/0"})
 
     found = offline(replace(one, occasion=Occasion(NOON, (), history)), TEN)
 

@@ -20,7 +20,8 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.row_count_range import Counted, comparable, time_of, usual
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.run_context import Earlier, Occasion, Partition
-from dq.dataquality.results import check_runs, earlier_runs
+from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs as earlier_runs
 from dq.store.engine import open_store
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)  # a Saturday
@@ -220,7 +221,7 @@ def test_counts_come_from_the_store_with_their_partitions(tmp_path: Path) -> Non
             ("dt=2026-11-20/region=eu", [learned], 2),
             ("dt=2026-11-19", [], 3),
         ):
-            check_runs.save(
+            check_runs.save_run(
                 tx,
                 contract="shop",
                 object="orders",
@@ -232,8 +233,8 @@ def test_counts_come_from_the_store_with_their_partitions(tmp_path: Path) -> Non
             )
 
     with store.read() as tx:
-        found = earlier_runs.counts(tx, "shop", "orders")
-        others = earlier_runs.counts(tx, "shop", "lines")
+        found = earlier_runs.earlier_counts(tx, "shop", "orders")
+        others = earlier_runs.earlier_counts(tx, "shop", "lines")
 
     path = "schema[0].quality[0]"
     assert found == (

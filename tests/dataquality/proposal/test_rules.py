@@ -10,14 +10,20 @@ from typing import Any
 import pytest
 
 from dq.contracts.types import DataType
-from dq.dataquality.proposal.column_rules import of_column
 from dq.dataquality.proposal.facts import ColumnFacts, Proposal, TableFacts
 from dq.dataquality.proposal.facts import SeenValues as Seen
-from dq.dataquality.proposal.numbers import first_day, room
-from dq.dataquality.proposal.outline import pattern_of
-from dq.dataquality.proposal.policy import like_a_key, may_lie_ahead, of_the_world, snake
-from dq.dataquality.proposal.sensitive import by_name, like_a_secret
-from dq.dataquality.proposal.table_rules import proposals
+from dq.dataquality.proposal.policy import (
+    by_name,
+    first_day,
+    like_a_key,
+    like_a_secret,
+    may_lie_ahead,
+    of_the_world,
+    pattern_of,
+    room,
+    snake,
+)
+from dq.dataquality.proposal.rules import of_column, proposals
 
 NOW = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)
 WAY = ("schema", 0, "properties", 0)

@@ -6,7 +6,8 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 from dq.contracts.shared.outcome import BROKEN, KEPT, UNTOLD, CheckResult, Location, Severity, Status
-from dq.dataquality.results import audits, check_runs
+from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs as audits
 from dq.store.engine import open_store
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -28,7 +29,7 @@ def test_the_newest_audit_of_each_scope_says_what_kept_it_back(url: str) -> None
     with closing(open_store(url)) as store:
         for number, (scope, staged, verdict, results) in enumerate(runs):
             with store.write() as tx:
-                check_runs.save(
+                check_runs.save_run(
                     tx,
                     contract="shop",
                     object="orders",
@@ -41,8 +42,8 @@ def test_the_newest_audit_of_each_scope_says_what_kept_it_back(url: str) -> None
                     verdict=verdict,
                 )
         with store.read() as tx:
-            newest = audits.newest(tx, "shop", "orders")
-            of_others = audits.newest(tx, "shop", "lines")
+            newest = audits.newest_audits(tx, "shop", "orders")
+            of_others = audits.newest_audits(tx, "shop", "lines")
             standing = check_runs.latest(tx, "shop", "orders")
             tested = check_runs.checked(tx, "shop", "orders")
 

@@ -50,7 +50,7 @@ def keep(store: Store, of: Contract, *, named: bool = True, hours: int = 1) -> N
     paths = [rule.path() for rule in one.quality]
     results = [counted(path, at, name(path) if named else "") for at, path in enumerate(paths, 1)]
     with store.write() as tx:
-        check_runs.save(
+        check_runs.save_run(
             tx, contract="shop", object="orders", version="1.0.0", scope="table", results=results, jobs=1,
             now=NOON - timedelta(hours=hours),
         )  # fmt: skip

@@ -27,8 +27,8 @@ from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.spark.readers.open import locate
-from dq.dataquality.sql.text_cast import cast
-from dq.dataquality.text.text_values import NoValue, of_text
+from dq.dataquality.sql.values import cast
+from dq.dataquality.text.values import NoValue, of_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,12 +1,16 @@
-"""What data shows of a table: one pass that groups by partition, and one of the columns of few values."""
+"""What data shows of a table: what is asked of each column, in one pass that groups by partition."""
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import re
+import string
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -18,21 +22,126 @@ from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion.spans import Way
 from dq.dataquality.backtest.partitions import FoundPartition, key_sql, partitions
 from dq.dataquality.clauses.quality_rule import metric
-from dq.dataquality.model.column import field, resolve, single_columns
+from dq.dataquality.model.column import Column, field, resolve, single_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.proposal import policy, sensitive
-from dq.dataquality.proposal.facts import ColumnFacts, TableFacts
-from dq.dataquality.proposal.questions import AskedColumn, aggregates, forms_of, of_forms, seen, shape_of
-from dq.dataquality.proposal.table_rules import NEARLY, keyed
+from dq.dataquality.proposal import policy
+from dq.dataquality.proposal import policy as sensitive
+from dq.dataquality.proposal.facts import Bound, ColumnFacts, SeenValues, TableFacts
+from dq.dataquality.proposal.rules import FORMATS, NEARLY, PLAIN, TIMES, keyed
 from dq.dataquality.request import opened
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.spark.schema import data_type, unreadable_columns
 from dq.dataquality.spark.session import answered
+from dq.dataquality.sql import formats
+from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+# What is asked of each column in one pass, as Spark SQL, and how the answers are read.
+
+_SIGNS = string.ascii_uppercase + string.ascii_lowercase + string.digits
+_SHAPES = "A" * 26 + "a" * 26 + "9" * 10
+
+
+@dataclass(frozen=True, slots=True)
+class AskedColumn:
+    """A column of the contract that is there; `forms` are the formats that its first values have."""
+
+    way: Way
+    name: str
+    column: Column
+    type: DataType
+    written: frozenset[str]
+    sensitive: bool = False
+    partition: bool = False
+    forms: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> str:
+        """It as an expression."""
+        return self.column.sql()
+
+
+def of_forms(one: AskedColumn, schema: DataType, forms: tuple[str, ...] = FORMATS) -> dict[str, str]:
+    """The aggregates that count the values of a text without each of these formats."""
+    return {
+        form: f"count_if({predicate_sql(formats.breaks(form, one.column.path), schema)})" for form in forms
+    }
+
+
+def aggregates(one: AskedColumn, at: int, schema: DataType) -> dict[str, str]:
+    """The aggregates of the column in this place, by their names; `h…` sketches the different values."""
+    value, made = one.value, {f"n{at}": f"count({one.value})"}
+    if one.type.name in NUMBERS:
+        made |= {f"lo{at}": f"min({value})", f"hi{at}": f"max({value})"}
+    elif one.type.name in TIMES:
+        made |= {f"lo{at}": f"CAST(min({value}) AS STRING)", f"hi{at}": f"CAST(max({value}) AS STRING)"}
+    elif one.type.name in TEXTS:
+        shape = f"translate(left({value}, {policy.LONGEST_SHAPE + 1}), '{_SIGNS}', '{_SHAPES}')"
+        made |= {
+            f"s{at}": f"min(length({value}))",
+            f"l{at}": f"max(length({value}))",
+            f"a{at}": f"min({shape})",
+            f"z{at}": f"max({shape})",
+            f"p{at}": f"count_if(NOT {value} RLIKE {sql.text(PLAIN)})",
+        }
+        for form, count in of_forms(one, schema, one.forms).items():
+            made[f"f{at}_{FORMATS.index(form)}"] = count
+    if one.type.name in INTEGERS:
+        made[f"h{at}"] = f"hll_sketch_agg(CAST({value} AS BIGINT))"
+    elif one.type.name in TEXTS | TIMES | {"decimal", "boolean"}:
+        made[f"h{at}"] = f"hll_sketch_agg(CAST({value} AS STRING))"
+    return made
+
+
+def seen(row: Mapping[str, Any], at: int) -> SeenValues:
+    """What the answers of one partition say of the column in this place."""
+    rows = int(row["n"])
+    return SeenValues(
+        rows,
+        rows - int(row[f"n{at}"]),
+        _bound(row.get(f"lo{at}")),
+        _bound(row.get(f"hi{at}")),
+        row.get(f"s{at}"),
+        row.get(f"l{at}"),
+    )
+
+
+def _bound(value: object) -> Bound | None:
+    match value:
+        case bool():
+            return None
+        case float():
+            return value if math.isfinite(value) else None
+        case int() | Decimal():
+            return value
+        case str():
+            try:
+                # Fractions of a second come with as many digits as they have.
+                return dt.datetime.fromisoformat(value.partition(".")[0])
+            except ValueError:
+                return None
+    return None
+
+
+def forms_of(rows: list[Mapping[str, Any]], one: AskedColumn, at: int) -> frozenset[str]:
+    """The formats that all values have."""
+    return frozenset(
+        form for form in one.forms if all(not row[f"f{at}_{FORMATS.index(form)}"] for row in rows)
+    )
+
+
+def shape_of(rows: list[Mapping[str, Any]], at: int) -> str:
+    """The one shape of all values, "" where there are several."""
+    shapes = {row.get(name) for row in rows for name in (f"a{at}", f"z{at}")} - {None}
+    return str(next(iter(shapes))) if len(shapes) == 1 else ""
+
+
+# What data shows of a table: one pass that groups by partition, and one of the columns of few values.
 
 # From so many rows it is seen which formats a column could have at all.
 _FIRST_ROWS = 1_000
