@@ -1,4 +1,4 @@
-"""What a whole process costs, with those that it starts."""
+"""Cost of processes and calls, and yardsticks: what others take on this machine in the same run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-# Byte code is written, as where dq is installed for use.
-_LEFT_OUT = {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
+import yaml
+
+# Byte code is written, as where dq is installed for use, and no setting is this machine's.
+_LEFT_OUT = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "DQ_", "SLACK_")
+# What every command of dq imports of others.
+PACKAGES = "import typer, yaml, pydantic; pydantic.BaseModel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +27,11 @@ class Cost:
     megabytes: float
 
 
-def cost(command: Sequence[str]) -> Cost:
+def cost(command: Sequence[str], **variables: str) -> Cost:
     """What one run of a command costs. Raises CalledProcessError when it fails."""
-    environment = {key: value for key, value in os.environ.items() if key not in _LEFT_OUT}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(_LEFT_OUT)}
     before = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment | variables)
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - before
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -44,3 +49,16 @@ def in_turns(commands: Mapping[str, Sequence[str]], times: int, *, warm: bool = 
         )
         for name in commands
     }
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Processor seconds of this process in which `work` runs."""
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def read_plainly(files: Iterable[Path]) -> None:
+    """Reads contracts into plain values, as a program that knows nothing of contracts does."""
+    for file in files:
+        yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)

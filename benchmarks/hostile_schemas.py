@@ -2,17 +2,20 @@
 
 Each registry has the hostile policy, a contract that meets it, and another contract with a mistake. The
 process must end with exit code 1 and name the mistake: one hostile schema hides no other contract's findings.
+Before each, another process only imports the packages that dq stands on, for a measure of this machine.
 """
 
 from __future__ import annotations
 
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from _cost import PACKAGES, cost
 from _report import arguments, finish
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -62,7 +65,9 @@ def main() -> int:
     seconds: dict[str, float] = {}
     peaks: dict[str, float] = {}
     wrong: list[str] = []
+    packages: list[float] = []
     for name in names:
+        packages.append(cost([sys.executable, "-c", PACKAGES]).cpu)
         with tempfile.TemporaryDirectory() as folder:
             seconds[name], peaks[name], right = measure(name, Path(folder))
         if not right:
@@ -71,11 +76,13 @@ def main() -> int:
     metrics = {
         "schemas": float(len(names)),
         "processor_seconds_most": max(seconds.values()),
+        "packages_alone_processor_seconds": statistics.median(packages),
+        "processor_time_most_over_packages_alone": max(seconds.values()) / statistics.median(packages),
         "resident_mb_most": max(peaks.values()),
         "wrong_results": float(len(wrong)),
     }
     goals = {
-        "processor_seconds_most": ("<", 2.0),
+        "processor_time_most_over_packages_alone": ("<", 10.5),
         "resident_mb_most": ("<", 200.0),
         "wrong_results": ("<", 1.0),
     }

@@ -8,6 +8,7 @@ begins elsewhere, to find what these ten thousand do not.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -51,6 +52,8 @@ def tried(page: Page, ear: Ear, folder: Path, seeds: range) -> tuple[int, int, l
 
 def main() -> int:
     args = arguments(__doc__ or "", seed="where to begin")
+    if not any(map(shutil.which, browser.NAMES)):
+        sys.exit(f"This needs Chromium: {browser.INSTALL}.")
     count, first = 500 if args.quick else 10_000, args.seed or 0
     pages, readable, faults, begun = 0, 0, list[str](), time.perf_counter()
     with browser.browser() as running:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, 
 
 # The same engine without the rest of a browser takes a third of the time for a window, and half for a page.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-_INSTALL = "apt-get install chromium-headless-shell"
+INSTALL = "apt-get install chromium-headless-shell"
 # A console's errors are of the page, of a policy that held something back, and of files that are not there.
 _LOUD = ("error", "warning")
 
@@ -23,9 +23,9 @@ def found() -> str:
     """Where the browser is; skips the test where there is none, and fails it in CI."""
     at = next((path for name in NAMES if (path := shutil.which(name))), None)
     if at is None and os.environ.get("CI") == "true":
-        pytest.fail(f"no Chromium is installed, and in CI nothing is skipped: {_INSTALL}")
+        pytest.fail(f"no Chromium is installed, and in CI nothing is skipped: {INSTALL}")
     if at is None:
-        pytest.skip(f"no Chromium is installed: {_INSTALL}")
+        pytest.skip(f"no Chromium is installed: {INSTALL}")
     return at
 
 
