@@ -36,8 +36,8 @@ from spark import environments  # noqa: E402
 from dq.contracts.model import Contract  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
 from dq.dataquality import Report, Request, check  # noqa: E402
+from dq.dataquality.answers.levers import ALL, NONE, Lever  # noqa: E402
 from dq.dataquality.local import sample, small  # noqa: E402
-from dq.dataquality.shortcuts.levers import ALL, NONE, Lever  # noqa: E402
 from dq.dataquality.spark.readers.open import locate  # noqa: E402
 
 if TYPE_CHECKING:

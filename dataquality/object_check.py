@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Status
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
+from dq.dataquality.answers.files import Shortcut, shortcut
+from dq.dataquality.answers.levers import Lever
+from dq.dataquality.answers.partition_cache.cache import recalled
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.classification import classified
@@ -17,9 +20,6 @@ from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report
 from dq.dataquality.request import Chosen, Prepared, Request, prepare
-from dq.dataquality.shortcuts.kept.recall import recalled
-from dq.dataquality.shortcuts.levers import Lever
-from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.failing_rows import samples
 from dq.dataquality.spark.measure import COUNT, implied, measure, schema_of
 from dq.dataquality.spark.partitions import only
@@ -27,7 +27,7 @@ from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.readers.open import Dataset, gathered, in_one_task
 from dq.dataquality.spark.schema import with_notes
 from dq.dataquality.spark.session import time_limit
-from dq.dataquality.trial import Hearing, heard, verification
+from dq.dataquality.verification import Hearing, heard, verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

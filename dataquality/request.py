@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.types import DataType
+from dq.dataquality.answers.levers import ALL, Lever
+from dq.dataquality.answers.partition_cache.cache import Memory
+from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account
@@ -20,9 +23,6 @@ from dq.dataquality.clauses.preparation import as_typed, asked_of, select
 from dq.dataquality.frames import whole
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
-from dq.dataquality.shortcuts.kept.recall import Memory
-from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
-from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.measure import Others, schema_of
 from dq.dataquality.spark.readers.open import Dataset, open_table
 

@@ -16,12 +16,12 @@ from fakes.command import BEGIN, MISSED, Place, contract
 
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
+from dq.dataquality.answers.partition_cache.folders import Circumstances
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import terms_of
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.metrics import MeasureAsked
 from dq.dataquality.model.metric import aggregate
-from dq.dataquality.shortcuts.kept.questions import Circumstances
 from dq.registry.diff import Action, ActionKind
 from dq.registry.lake_formation.desired import wanted_grants
 from dq.registry.publishing.publication import Publication, event_id, first_event_id

@@ -21,9 +21,9 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.dataquality import Report, Request
 from dq.dataquality import check as measure
+from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.results import check_runs
-from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.readers.open import Dataset, locate
 from dq.registry.catalog import Catalog
 from dq.registry.publishing import audit as delta_table

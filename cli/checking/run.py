@@ -22,6 +22,8 @@ from dq.contracts.shared.errors import DqError, MissingTool, Unreadable, UsageEr
 from dq.contracts.shared.outcome import Breach, Recovery
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report, Request
+from dq.dataquality.answers.levers import ALL, Lever
+from dq.dataquality.answers.partition_cache.store import PartLedger
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
 from dq.dataquality.clauses.metric_rule import columns_compared
 from dq.dataquality.dry_run import Outline, outline
@@ -31,8 +33,6 @@ from dq.dataquality.quarantine import Run
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as earlier_runs
 from dq.dataquality.results import check_runs as trials
-from dq.dataquality.shortcuts.kept.store import PartLedger
-from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.readers.open import Dataset
 from dq.store.engine import Store
 

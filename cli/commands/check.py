@@ -24,9 +24,9 @@ from dq.cli.world.environment import processors
 from dq.cli.world.spark import at_need, session
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.dataquality import Report
+from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.results import results_table as results
-from dq.dataquality.shortcuts.levers import ALL, NONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""The partitions that a table has, oldest first, each as a path names it and as its rows hold it."""
+"""The partitions that a table has, oldest first, and those that may be asked together."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.spark.partitions import NULL_PARTITION, literal
-from dq.dataquality.spark.readers.columnar import named_folders
-from dq.dataquality.spark.readers.open import FILES, Dataset, files_of
+from dq.dataquality.spark.readers.columnar import MOST_FILES as MOST_FILES
+from dq.dataquality.spark.readers.columnar import columns_of, named_folders
+from dq.dataquality.spark.readers.open import FILES, TEXTS, Dataset, files_of
 from dq.dataquality.spark.schema import data_type, type_ddl
 from dq.dataquality.spark.session import attempt
 from dq.lake.paths import unescaped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+# The partitions that a table has, oldest first, each as a path names it and as its rows hold it.
 
 # More are no partitions but a column of its own value in nearly each row.
 MOST = 100_000
@@ -196,3 +200,47 @@ def _sortable(one: FoundPartition) -> tuple[Any, ...]:
     if one.key is None:
         return tuple(text for _, text in one.partition)
     return tuple((value is not None, value if value is not None else 0) for value in one.key)
+
+
+# Which partitions a check of one opens with the same columns: those that may be asked together.
+
+
+def alike(data: DataFrame | Dataset, found: Sequence[FoundPartition]) -> list[Sequence[FoundPartition]]:
+    """The partitions in groups, each of those whose columns are the same.
+
+    A table's columns are those of all of its partitions. Of plain files each tells its own, and a partition
+    whose files differ, or cannot be looked at, is in no group. Of CSV only the values tell (see `plain`), and
+    of JSON each partition alone.
+    """
+    if not isinstance(data, Dataset) or data.table is not None or data.format not in FILES:
+        return [found]
+    if data.format in TEXTS:
+        return [found] if data.format == "csv" else []
+    groups: dict[object, list[FoundPartition]] = {}
+    for one in found:
+        told = _columns(one, data.format)
+        if told is not None:
+            groups.setdefault(told, []).append(one)
+    return list(groups.values())
+
+
+def _columns(one: FoundPartition, form: str) -> object:
+    """The columns of a partition's files, None where they differ or are not known."""
+    if one.files is None:
+        return ()
+    try:
+        told = {(file.names, file.types) for file in columns_of(one.files, form)}
+    except Unreadable:
+        return None
+    return told.pop() if len(told) == 1 else None
+
+
+def plain(data: DataFrame | Dataset, table: DataFrame) -> bool:
+    """Whether partitions that were opened together have the columns that each has when it is opened alone.
+
+    A reader of CSV notes on a column that a value is none of its type, or that a file lacks it. Without any
+    such note, no part of the data has one.
+    """
+    if not isinstance(data, Dataset) or data.table is not None or data.format not in TEXTS:
+        return True
+    return not any(each.metadata for each in table.schema.fields)

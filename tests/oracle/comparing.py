@@ -16,8 +16,8 @@ from oracle.writers import NO_VALUE, Writer
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
+from dq.dataquality.answers.levers import NONE, Lever
 from dq.dataquality.local import small
-from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

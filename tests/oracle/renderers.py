@@ -13,10 +13,10 @@ from oracle.trees import SCHEMA, Row
 
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
-from dq.dataquality.local.offline.expression import truth
+from dq.dataquality.answers.expression import truth
+from dq.dataquality.answers.python_tasks.condition import Condition, condition
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.reading import NoReading
-from dq.dataquality.shortcuts.kernels.condition import Condition, condition
 from dq.dataquality.sql.spark_predicate import predicate_sql
 from dq.lake.types import arrow_type
 

@@ -20,8 +20,8 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
+from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.local import small
-from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

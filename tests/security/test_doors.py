@@ -209,7 +209,7 @@ ALLOWED = {
         "pyarrow.fs.LocalFileSystem",
         "the files that Spark lists for a table",
     ),
-    ("dataquality/local/small/table.py", "host"): (
+    ("dataquality/answers/memory.py", "host"): (
         "pyarrow.fs.FileSelector pyarrow.fs.LocalFileSystem",
         "the files of a small table, in a place that a reach vouched for",
     ),

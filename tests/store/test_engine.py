@@ -17,11 +17,11 @@ from sqlalchemy.exc import IntegrityError, StatementError
 
 from dq.alerts import tables
 from dq.contracts.shared.errors import StoreError, UsageError
+from dq.dataquality.answers.partition_cache import tables as of_counts
 from dq.dataquality.delivery import tables as of_commits
 from dq.dataquality.delivery import tables as of_deliveries
 from dq.dataquality.local.metadata import tables as of_metadata
 from dq.dataquality.results import tables as of_results
-from dq.dataquality.shortcuts import tables as of_counts
 from dq.registry import tables as of_registry
 from dq.store import open_store, version
 from dq.store.schema import Json, UtcDateTime, metadata

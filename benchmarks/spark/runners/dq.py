@@ -10,10 +10,10 @@ from typing import Any
 from dq.contracts.access.reach import reach
 from dq.contracts.shared.outcome import Status
 from dq.dataquality import Request, check
+from dq.dataquality.answers.levers import ALL, NONE, Lever
+from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
-from dq.dataquality.shortcuts.levers import ALL, NONE, Lever
 from dq.dataquality.spark.readers.open import locate
 from spark import terms
 from spark.contract import clause_of, contract

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dq.contracts.shared.errors import Unreadable
+from dq.dataquality.answers.statistics.iceberg import own_folders, plain, writers_of
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
-from dq.dataquality.shortcuts.statistics.iceberg import own_folders, plain, writers_of
 from dq.dataquality.spark.schema import data_type
 from dq.lake import compression, iceberg
 from dq.lake.storage import Files

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
-from dq.dataquality.shortcuts.statistics.writers import Statistic, counts_rows, distrusted
+from dq.dataquality.answers.statistics.writers import Statistic, counts_rows, distrusted
 
 CHECK = "Ask 'dq check' about it."
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pandera.pandas import Check, Column, DataFrameSchema
 
+from dq.dataquality.answers.by_rows import broken
+from dq.dataquality.answers.rows import of_pandas
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.local.offline.answers import broken
-from dq.dataquality.local.offline.rows import of_pandas
 from dq.dataquality.local.pandera._verdicts import Verdicts, in_memory, kept, parts
 from dq.dataquality.local.pandera.export import Export, unaskable
 

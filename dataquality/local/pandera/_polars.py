@@ -8,10 +8,10 @@ import polars as pl
 from pandera.polars import Check, Column, DataFrameSchema, PolarsData
 
 from dq.contracts.model import SchemaObject
+from dq.dataquality.answers.by_rows import broken
+from dq.dataquality.answers.rows import of_arrow
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
-from dq.dataquality.local.offline.answers import broken
-from dq.dataquality.local.offline.rows import of_arrow
 from dq.dataquality.local.pandera._verdicts import FrameBroken, Verdicts, in_memory, kept, parts
 from dq.dataquality.local.pandera.export import Export, unaskable
 from dq.dataquality.model.column import columns

@@ -11,11 +11,11 @@ from dq.contracts.columns import row_type
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
+from dq.dataquality.answers.by_rows import measure
+from dq.dataquality.answers.rows import Rows
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import answered, metrics_of, second_of
 from dq.dataquality.clauses.preparation import asked_of
-from dq.dataquality.local.offline.answers import measure
-from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.local.pandera.export import Export
 from dq.dataquality.model.run_context import NOWHEN
 from dq.dataquality.report import Violated

@@ -8,12 +8,12 @@ from functools import partial
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Row, Status
+from dq.dataquality.answers.by_rows import broken, measure
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.kind import Shelf, result
 from dq.dataquality.clauses.metrics import measured_by
 from dq.dataquality.clauses.preparation import asked_of, select
-from dq.dataquality.local.offline.answers import broken, measure
 from dq.dataquality.local.pandera.export import unaskable, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
 from dq.dataquality.model.classification import MASK, classified

@@ -14,7 +14,7 @@ from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
-from dq.dataquality.local.offline.rows import Rows, of_arrow
+from dq.dataquality.answers.rows import Rows, of_arrow
 from dq.dataquality.model.column import field
 from dq.dataquality.text.files import MARK, MalformedJson, SeenObjects, names_of, objects
 from dq.dataquality.text.files import rows as csv_rows

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 from dq.contracts.access.address import is_remote
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.types import DataType
+from dq.dataquality.answers.files import Shortcut
+from dq.dataquality.answers.levers import Lever
+from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
 from dq.dataquality.clauses.kind import answered, metrics_of, second_of
-from dq.dataquality.local.small.answers import answers
-from dq.dataquality.local.small.table import LeftToSpark, small_table
 from dq.dataquality.model.metric import SCHEMA, Answers, Failure, of_users
 from dq.dataquality.object_check import broken_by_rows, found_in, report_of
 from dq.dataquality.object_check import check as by_spark
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, choose, occasion_of
-from dq.dataquality.shortcuts.levers import Lever
-from dq.dataquality.shortcuts.shortcut import Shortcut
 from dq.dataquality.spark.measure import COUNT
 from dq.dataquality.spark.readers.open import Dataset, open_folders
 from dq.dataquality.spark.session import attempt

@@ -10,7 +10,7 @@ import pytest
 
 from dq.contracts.patterns.pattern import refused, searched
 from dq.contracts.patterns.recursion import in_sql, recursion
-from dq.dataquality.local.offline.values import pattern as in_python
+from dq.dataquality.answers.rows import pattern as in_python
 from dq.dataquality.sql.formats import java
 
 # The long form is benchmarks/random_tests.py.

@@ -20,10 +20,10 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
+from dq.dataquality.answers.levers import NONE, Lever
+from dq.dataquality.answers.statistics import delta, iceberg
+from dq.dataquality.answers.statistics.facts import UNKNOWN, Facts, File, Wanted
 from dq.dataquality.model.column import Column
-from dq.dataquality.shortcuts.levers import NONE, Lever
-from dq.dataquality.shortcuts.statistics import delta, iceberg
-from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Wanted
 from dq.dataquality.spark.readers.open import Dataset, locate
 
 if TYPE_CHECKING:

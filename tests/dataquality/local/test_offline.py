@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import contract_of
 
+from dq.dataquality.answers.expression import predicate
+from dq.dataquality.answers.rows import Incomparable
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.local.offline.expression import predicate
-from dq.dataquality.local.offline.values import Incomparable
 from dq.dataquality.model.needs import needs
 from dq.dataquality.model.predicate import Constant, Predicate
 from dq.dataquality.model.reading import NoReading

@@ -18,14 +18,13 @@ from fakes.reach import anywhere
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
+from dq.dataquality.answers.levers import NONE
+from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
 from dq.dataquality.dry_run import outline
 from dq.dataquality.local import small
-from dq.dataquality.local.small.answers import answers
-from dq.dataquality.local.small.table import LeftToSpark, small_table
 from dq.dataquality.model.metric import SCHEMA, Aggregate, count
 from dq.dataquality.model.predicate import In
 from dq.dataquality.model.term import Path as Path_
-from dq.dataquality.shortcuts.levers import NONE
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

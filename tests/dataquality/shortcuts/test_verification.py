@@ -21,8 +21,8 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
+from dq.dataquality.answers.levers import NONE
 from dq.dataquality.model.verification import Tally
-from dq.dataquality.shortcuts.levers import NONE
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

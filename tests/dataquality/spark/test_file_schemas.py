@@ -17,7 +17,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
-from dq.dataquality.shortcuts.levers import ALL, NONE
+from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.spark.readers.columnar import MOST_FILES
 from dq.dataquality.spark.readers.open import locate
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from dq.contracts.types import DataType
+from dq.dataquality.answers.python_tasks.condition import condition
 from dq.dataquality.model.term import Opaque
-from dq.dataquality.shortcuts.kernels.condition import condition
 
 TYPES = {
     "n": DataType("int"),

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
+from dq.dataquality.answers.files import Shortcut, shortcut
+from dq.dataquality.answers.levers import Lever
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Metric, Need, count, distinct, duplicates
 from dq.dataquality.model.metric import aggregate as ask
-from dq.dataquality.shortcuts.levers import Lever
-from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.readers.open import Dataset

@@ -1,0 +1,1 @@
+"""What formats keep beside the values, one module per format, and what it proves."""

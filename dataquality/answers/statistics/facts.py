@@ -1,0 +1,212 @@
+"""What is certain of the rows of a table without reading them, file by file."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dq.contracts.types import DataType
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.column import field as column_field
+from dq.dataquality.spark.partitions import NULL_PARTITION
+from dq.dataquality.spark.readers.open import Dataset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+# Of one column in one file at most so many different values are kept.
+MOST_VALUES = 1_000
+
+# As `collect()` would give them: instants are aware, in UTC; timestamps without a zone are naive.
+Scalar = bool | int | Decimal | str | bytes | dt.date | dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is certain of one column in one file; None says that it is not known, never that there is none.
+
+    `nulls` is the exact number of NULLs among all rows of the file. No value that is not NULL lies below
+    `least` or above `greatest`; with `attained`, both stand in the file. `values` has every value
+    that is not NULL, and perhaps more. A column of floats has no bounds: statistics leave NaN out.
+    """
+
+    nulls: int | None = None
+    least: Scalar | None = None
+    greatest: Scalar | None = None
+    attained: bool = False
+    values: frozenset[Scalar] | None = None
+
+
+UNKNOWN = Facts()
+
+
+def constant(value: Scalar | None, rows: int) -> Facts:
+    """The facts of a column with this one value, or NULL, in every row of a file; texts have no bounds."""
+    if value is None:
+        return Facts(rows, values=frozenset())
+    if isinstance(value, str):
+        return Facts(0, values=frozenset({value}))
+    return Facts(0, value, value, rows > 0, frozenset({value}))
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file that a query on the frame would read.
+
+    `rows` counts what the file holds. With `whole`, a query sees all of these rows: none is deleted, and
+    none lies outside of the partitions that are asked for. Without it, the facts speak of more rows than
+    the query sees: what no row of the file does, no row of the query does, but counts do not hold.
+    A column that is not in `columns` is UNKNOWN. `writers` are those whose word the facts are; the facts
+    that these are not believed are left out already.
+    """
+
+    path: str
+    rows: int
+    whole: bool = True
+    columns: Mapping[Column, Facts] = field(default_factory=dict)
+    writers: tuple[str, ...] = ()
+
+    def of(self, column: Column) -> Facts:
+        """The facts of a column."""
+        return self.columns.get(column, UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The columns about which facts are asked for: of `values` all that can be had, of `bounds` only the
+    nulls and the bounds.
+    """
+
+    bounds: frozenset[Column] = frozenset()
+    values: frozenset[Column] = frozenset()
+
+
+Partitions = Sequence[Mapping[str, str]]
+# From a table's whole data as Spark opened it, where it is (None for a frame that was handed in), the
+# partitions asked for (none: all of it), and the columns wanted, to every file that a query would read; None
+# when that cannot be told. It may raise an error of Spark's where the table's format cannot answer.
+Source = Callable[["DataFrame", Dataset | None, Partitions, Wanted], Sequence[File] | None]
+
+
+# What a frame reads, where it is one table and nothing else, as Spark's own objects tell it.
+
+T = TypeVar("T")
+
+
+def relation(frame: DataFrame, kind: str) -> Any | None:
+    """The leaf of the frame's plan when it is of this class and nothing but names stands above it.
+
+    A view that filters, renames or joins has more, and what is known of its table is not true of its rows.
+    """
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    while plan.getClass().getSimpleName() == "SubqueryAlias":
+        plan = plan.child()
+    return plan if plan.getClass().getSimpleName() == kind else None
+
+
+def cached(frame: DataFrame) -> bool:
+    """Whether Spark answers from rows that it keeps: these may be older than the files."""
+    level = frame.storageLevel
+    return bool(level.useMemory or level.useDisk or level.useOffHeap)
+
+
+def certain(question: Callable[[], T]) -> T | None:
+    """What the question gives; None when Spark or the table's format cannot answer, whatever the reason.
+
+    The format's own classes change with its version: a method that is gone is no answer either.
+    """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # has no stubs
+    from pyspark.errors import PySparkException
+
+    try:
+        return question()
+    except (PySparkException, Py4JError):
+        return None
+
+
+# Which files lie in the partitions that are asked for, by what is known of their columns.
+
+# From a partition's text to a value, for the types whose texts have one reading.
+TYPED: Mapping[str, Callable[[str], Scalar]] = {
+    "string": str,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+    "date": dt.date.fromisoformat,
+    "decimal": Decimal,
+}
+
+
+def asked(schema: DataType, partitions: Partitions, wanted: Wanted) -> frozenset[Column]:
+    """All columns of which facts are needed: those that are wanted, and those that choose the partitions.
+
+    Only columns that the contract writes exactly as the frame does.
+    """
+    names = {name.lower() for partition in partitions for name in partition}
+    keys = {Column((name,)) for name in schema.names if name.lower() in names}
+    return frozenset(one for one in wanted.bounds | wanted.values | keys if named_alike(schema, one))
+
+
+def named_alike(schema: DataType, column: Column) -> bool:
+    """Whether nothing repeated lies on the way, and each name is written as in the schema.
+
+    Spark looks names up without case, and two could be meant.
+    """
+    here = schema
+    for step in column.steps:
+        if not isinstance(step, str) or step not in here.names:
+            return False
+        here = here.parts[here.names.index(step)]
+    return True
+
+
+def within(files: list[File], partitions: Partitions, schema: DataType) -> list[File]:
+    """The files that may hold rows of the partitions; those that may hold other rows, too, are not whole."""
+    return list(_within(files, partitions, schema)) if partitions else files
+
+
+def _within(files: Sequence[File], partitions: Partitions, schema: DataType) -> Iterator[File]:
+    names = {name.lower(): Column((name,)) for name in schema.names}
+    for file in files:
+        held = [_held(file, one, names, schema) for one in partitions]
+        if True in held:
+            yield file
+        elif None in held:
+            yield replace(file, whole=False)
+
+
+def _held(
+    file: File, partition: Mapping[str, str], names: Mapping[str, Column], schema: DataType
+) -> bool | None:
+    """Whether all rows of the file lie in the partition (True), none (False), or it is not known."""
+    told = []
+    for name, text in partition.items():
+        column, kind = names.get(name.lower()), column_field(schema, name)
+        told.append(_equals(file.of(column), file.rows, kind, text) if column and kind else None)
+    if False in told:
+        return False
+    return None if None in told else True
+
+
+def _equals(facts: Facts, rows: int, kind: DataType, text: str) -> bool | None:
+    if text == NULL_PARTITION:
+        return None if facts.nulls is None else {0: False, rows: True}.get(facts.nulls)
+    if facts.nulls == rows:
+        return False
+    try:
+        value: Any = TYPED[kind.name](text)
+    except (KeyError, ValueError, ArithmeticError):
+        return None
+    if facts.values is not None:
+        if value not in facts.values:
+            return False
+        return True if len(facts.values) == 1 and facts.nulls == 0 else None
+    least: Any = facts.least
+    greatest: Any = facts.greatest
+    if least is None or greatest is None:
+        return None
+    if not least <= value <= greatest:
+        return False
+    return True if least == greatest and facts.nulls == 0 else None

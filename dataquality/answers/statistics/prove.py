@@ -1,0 +1,235 @@
+"""Which facts a frame has, and the answers that they prove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dq.contracts.sql import text as sql
+from dq.contracts.types import DataType
+from dq.dataquality.answers.statistics import delta, iceberg, parquet
+from dq.dataquality.answers.statistics.facts import File, Scalar, Source, Wanted, certain, relation
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.metric import Aggregate, Answer, Failure, Kind, Metric, Value
+from dq.dataquality.model.proof import Proof
+from dq.dataquality.model.term import Path
+from dq.dataquality.spark.measure import measure, schema_of
+from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.readers.open import Dataset
+from dq.dataquality.sql.spark_predicate import literal_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+# TABLE: which source of statistics a table has.
+
+SOURCES: dict[str, Source] = {
+    "parquet": parquet.files,
+    "iceberg": iceberg.files,
+    "delta": delta.files,
+}
+
+
+def source_of(frame: DataFrame, dataset: Dataset | None) -> Source | None:
+    """The source for a frame: by the format of the path, else, and for a table by its name, by its plan.
+
+    The contract need not say the format of a table that Spark's catalog knows.
+    """
+    if dataset is not None and dataset.path is not None:
+        return SOURCES.get(dataset.format or "")
+    return SOURCES[certain(lambda: _format(frame)) or "parquet"]
+
+
+def _format(frame: DataFrame) -> str:
+    """What the frame may be, by the class of its leaf; the source will look closer."""
+    if relation(frame, "DataSourceV2Relation") is not None:
+        return "iceberg"
+    leaf = relation(frame, "LogicalRelation")
+    made = leaf.relation().location().getClass().getName() if leaf is not None else ""
+    return "delta" if made.startswith("org.apache.spark.sql.delta.") else "parquet"
+
+
+# What statistics prove: the answers of metrics that need no scan.
+
+# So many values of one column are tried; what has more is cheaper to scan than to prove.
+MOST_CANDIDATES = 10_000
+_EXTREMES: dict[str, Callable[[Iterable[Any]], Value]] = {"min": min, "max": max}
+
+
+def prove(
+    metrics: Iterable[Metric], frame: DataFrame, files: Sequence[File], limit_seconds: float | None = None
+) -> dict[Metric, Answer]:
+    """The answers that these files' facts give for certain, the same that a scan would give.
+
+    `frame` is the table's whole data. A predicate is tried by Spark itself, on the values that the
+    statistics name: the bounds of an interval, or all values of a dictionary. Where none of them is counted,
+    no row is. One small Spark job, which reads no data; none when nothing can be proven.
+    """
+    schema = schema_of(frame)
+    asked = provable(metrics, schema)
+    found = counted(asked, files)
+    rest = [metric for metric in asked if metric not in found]
+    # Apart, because for the others a candidate may stand for values that no row has.
+    extremes = [metric for metric in rest if metric.proof is Proof.EXTREME]
+    return (
+        found
+        | _tried(extremes, frame, files, limit_seconds)
+        | _tried([one for one in rest if one not in extremes], frame, files, limit_seconds)
+    )
+
+
+def counted(asked: Sequence[Aggregate], files: Sequence[File]) -> dict[Metric, Answer]:
+    """The answers of provable metrics that come of adding up or comparing alone, without Spark."""
+    found = {metric: _counted(metric, files) for metric in asked}
+    return {metric: answer for metric, answer in found.items() if answer is not None}
+
+
+def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
+    """The facts that can prove something about these metrics."""
+    asked = provable(metrics, schema)
+    tested = {
+        proof: {_column(one) for one in asked if one.proof is proof}
+        for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL, Proof.EXTREME)
+    }
+    extremes = {column for one in asked if (column := _extreme(one))}
+    bounds = tested[Proof.NULLS] | tested[Proof.INTERVAL] | tested[Proof.EXTREME] | extremes
+    return Wanted(frozenset(bounds), frozenset(tested[Proof.VALUES]))
+
+
+def provable(metrics: Iterable[Metric], schema: DataType) -> list[Aggregate]:
+    """The metrics that facts of files may answer."""
+    return [
+        metric
+        for metric in metrics
+        if isinstance(metric, Aggregate) and metric.kind is Kind.ROWS and not plan([metric], schema).failures
+        if _everything(metric) or metric.proof is not Proof.NONE or _extreme(metric) is not None
+    ]
+
+
+def _everything(metric: Aggregate) -> bool:
+    return metric.name == "count" and metric.value is None and metric.where is None
+
+
+def _extreme(metric: Aggregate) -> Column | None:
+    """The column whose least or greatest value is asked for, of all rows."""
+    plain = metric.name in _EXTREMES and metric.where is None
+    return Column(metric.value.steps) if plain and isinstance(metric.value, Path) else None
+
+
+def _column(metric: Aggregate) -> Column:
+    """The one column that the metric's proof is about."""
+    assert metric.proven_by is not None
+    return metric.proven_by
+
+
+def _counted(metric: Aggregate, files: Sequence[File]) -> Value:
+    """The answer by adding up or comparing what the files know; None where they do not."""
+    whole = all(file.whole for file in files)
+    if _everything(metric):
+        return sum(file.rows for file in files) if whole else None
+    if metric.proof is Proof.NULLS:
+        nulls = [file.of(_column(metric)).nulls for file in files if file.rows]
+        if any(one is None for one in nulls):
+            return None
+        total = sum(one for one in nulls if one is not None)
+        # A field of a NULL struct is stored as NULL, and is none of those that are counted.
+        exact = whole and len(_column(metric).steps) == 1
+        return total if exact or total == 0 else None
+    column = _extreme(metric)
+    ends = _ends(metric, column, files) if column is not None and whole else None
+    # Of no value at all the scan will tell that there is none; the order of texts is the collation's.
+    if not ends or any(isinstance(end, (str, bytes)) for end in ends):
+        return None
+    return _EXTREMES[metric.name](ends)
+
+
+def _tried(
+    metrics: Sequence[Aggregate], frame: DataFrame, files: Sequence[File], limit_seconds: float | None
+) -> dict[Metric, Answer]:
+    """The metrics of which no candidate value is counted, and the extremes among the candidates."""
+    candidates: dict[Column, frozenset[Scalar]] = {}
+    asked = []
+    for metric in metrics:
+        if metric.proof not in (Proof.VALUES, Proof.INTERVAL, Proof.EXTREME):
+            continue
+        column = _column(metric)
+        # What is inside of a column is no column of the list.
+        if len(column.steps) > 1:
+            continue
+        values = (_ends if metric.proof is Proof.EXTREME else _candidates)(metric, column, files)
+        if values is not None:
+            candidates[column] = candidates.get(column, frozenset()) | values
+            asked.append(metric)
+    if not asked:
+        return {}
+    longest = max(len(values) for values in candidates.values())
+    if longest == 0:
+        return {metric: None if metric.proof is Proof.EXTREME else 0 for metric in asked}
+    made = _listed(frame, candidates, longest)
+    answers = measure(made, plan(asked, schema_of(made)), limit_seconds=limit_seconds)
+    return {
+        metric: answers[metric]
+        for metric in asked
+        if answers[metric] == 0
+        or (metric.proof is Proof.EXTREME and not isinstance(answers[metric], Failure))
+    }
+
+
+def _candidates(metric: Aggregate, column: Column, files: Sequence[File]) -> frozenset[Scalar] | None:
+    """Values such that when none of them is counted, no row of the files is; None where there are no such."""
+    found: set[Scalar] = set()
+    ends: list[Any] = []
+    for file in files:
+        facts = file.of(column)
+        if facts.nulls == file.rows:
+            continue
+        if metric.proof is Proof.INTERVAL and facts.least is not None and facts.greatest is not None:
+            ends += (facts.least, facts.greatest)
+        elif facts.values is not None:
+            found |= facts.values
+        else:
+            return None
+        if len(found) > MOST_CANDIDATES:
+            return None
+    if ends:
+        found |= {min(ends), max(ends)}
+    return frozenset(found)
+
+
+def _ends(metric: Aggregate, column: Column, files: Sequence[File]) -> frozenset[Any] | None:
+    """The least or greatest value of every file; None where one is not known to stand in its file."""
+    found: set[Scalar] = set()
+    for file in files:
+        facts = file.of(column)
+        if file.whole and facts.nulls == file.rows:
+            continue
+        end = facts.least if metric.name == "min" else facts.greatest
+        if end is None or not facts.attained or not file.whole:
+            return None
+        found.add(end)
+    return frozenset(found)
+
+
+def _listed(frame: DataFrame, candidates: Mapping[Column, frozenset[Scalar]], rows: int) -> DataFrame:
+    """A frame with these values in columns of the table's own types, NULL where a column has fewer.
+
+    It is written as SQL, because rows that come from Python would start Python workers; and in one task,
+    because several need a shuffle, and a job more, to add up so little.
+    """
+    types = {field.name.lower(): field for field in frame.schema.fields}
+    fields = [types[str(column.steps[0]).lower()] for column in candidates]
+    columns = [[_literal(value) for value in sorted(values, key=repr)] for values in candidates.values()]
+    cells = zip(*(one + ["NULL"] * (rows - len(one)) for one in columns), strict=True)
+    values = ", ".join(f"({', '.join(row)})" for row in cells)
+    cast = ", ".join(
+        f"CAST(c{at} AS {field.dataType.simpleString()}) AS {sql.name(field.name)}"
+        for at, field in enumerate(fields)
+    )
+    names = ", ".join(f"c{at}" for at in range(len(fields)))
+    query = f"SELECT {cast} FROM VALUES {values} AS listed({names})"  # noqa: S608  # every value is quoted
+    return frame.sparkSession.sql(query).coalesce(1)
+
+
+def _literal(value: Scalar) -> str:
+    return f"X'{value.hex()}'" if isinstance(value, bytes) else literal_sql(value)

@@ -1,1 +1,0 @@
-"""Plain questions answered in Python tasks over Arrow columns, which costs less than Spark SQL."""
