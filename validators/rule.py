@@ -18,9 +18,8 @@ from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.contracts.versions import Version
-from dq.validators.context import Argument, Context
+from dq.validators.context import Argument, Context, Subscribed
 from dq.validators.registry import Entry, Registry
-from dq.validators.subscribed import Subscribed
 
 __all__ = [
     "Argument",

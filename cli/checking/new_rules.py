@@ -13,8 +13,7 @@ from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.preparation import selected, testable
-from dq.validators.git.base import Base, open_base
-from dq.validators.git.base_root import registry_root
+from dq.validators.git.base import Base, open_base, registry_root
 
 Words = Sequence[str]
 

@@ -22,9 +22,9 @@ from dq.contracts.subscriptions.subscription import Subscription
 from dq.contracts.subscriptions.subscription import read as read_subscription
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, Judged, Mode, Verdict, diff
+from dq.validators.compat.classification.model import DEFAULT_ENGINES
+from dq.validators.compat.classified_change import Aspect
 from dq.validators.compat.findings import asked, summary
-from dq.validators.compat.judged import Aspect
-from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
 from dq.validators.git.base import bytes_at
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}

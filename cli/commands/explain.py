@@ -21,8 +21,8 @@ from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.model.threshold import Unusable
-from dq.validators.explain import Explained, of_change, of_rule
 from dq.validators.lint import rules_of
+from dq.validators.rule_page import Explained, of_change, of_rule
 
 
 def command(

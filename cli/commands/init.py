@@ -20,7 +20,7 @@ from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.yaml.writing import quoted
-from dq.validators.git.new_repository import BRANCH, make_repository, require_none
+from dq.validators.git.repository import BRANCH, make_repository, require_none
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy.policy import Policy
 

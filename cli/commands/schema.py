@@ -28,7 +28,7 @@ def _extension() -> Schema:
 
 
 def _findings() -> Schema:
-    from dq.validators.reports._findings_schema import findings_schema
+    from dq.validators.reports.json import findings_schema
 
     return findings_schema()
 

@@ -12,8 +12,8 @@ from dq.cli.world.environment import World
 from dq.contracts.access.files import FileRefused
 from dq.contracts.subscriptions.subscription import Subscription, read
 from dq.validators.lint import rules_of
-from dq.validators.lint.judge import Gate
-from dq.validators.lint.subscriptions import judge_subscriptions
+from dq.validators.lint.linter import Gate
+from dq.validators.lint.run import judge_subscriptions
 
 EXPIRED = "subscription-expired"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dq.contracts.escaping.markdown import code, escaped
 from dq.validators.compat import Comparison, Verdict
+from dq.validators.compat.classified_change import Aspect
 from dq.validators.compat.findings import summary
-from dq.validators.compat.judged import Aspect
 from dq.validators.reports.markdown import table
 
 _HEADER = ("verdict", "change", "where", "what")

@@ -18,17 +18,30 @@ from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
-from dq.validators.git.base import Base, Changed, compare_with, open_base
-from dq.validators.git.base_root import registry_root
-from dq.validators.git.subscriptions import at_base
-from dq.validators.git.tables import tables_at_base
-from dq.validators.git.tree import entry_content, tree_entries
-from dq.validators.git.work_tree import checked_out_content, is_same_content, nearest_folder
+from dq.validators.git.base import (
+    Base,
+    Changed,
+    checked_out_content,
+    compare_with,
+    is_same_content,
+    nearest_folder,
+    open_base,
+    registry_root,
+)
+from dq.validators.git.base_registry import at_base, tables_at_base
+from dq.validators.git.objects import entry_content, tree_entries
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
-from dq.validators.policy.changes import ID, ChangedPolicy, change_severity, changed_policies, policy_findings
+from dq.validators.policy.changes import (
+    ID,
+    ChangedPolicy,
+    change_severity,
+    changed_policies,
+    policy_findings,
+    stricter_changes,
+    stricter_findings,
+)
 from dq.validators.policy.policy import DEFAULT, Policy
-from dq.validators.policy.stricter import stricter_changes, stricter_findings
-from dq.validators.table_conflicts import TablesAtBase
+from dq.validators.registry import TablesAtBase
 
 if TYPE_CHECKING:
     from dq.validators.compat import Mode

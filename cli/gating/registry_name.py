@@ -9,7 +9,7 @@ from dq.cli.gating.gate import policy_of, written
 from dq.contracts.access.data_location import server_in
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
-from dq.validators.git.remote import remote_name
+from dq.validators.git.repository import remote_name
 from dq.validators.lint import rules_of
 from dq.validators.policy.policy import Policy
 

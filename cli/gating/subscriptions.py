@@ -16,7 +16,7 @@ from dq.cli.loading.subscriptions import (
 )
 from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract
 from dq.contracts.access.files import POLICY_FILE
-from dq.validators.lint.subscriptions import Gather, SubscriptionFiles
+from dq.validators.lint.run import Gather, SubscriptionFiles
 
 if TYPE_CHECKING:
     from dq.validators.git.base import Base
@@ -52,8 +52,8 @@ def gathered(root: Path, paths: list[Path]) -> Gather:
 def changed(root: Path, found: Base) -> Gather:
     """The subscriptions that the branch adds or changes."""
 
-    from dq.validators.git.subscriptions import changed as by_branch
-    from dq.validators.git.subscriptions import contracts_at_base
+    from dq.validators.git.base_registry import changed as by_branch
+    from dq.validators.git.base_registry import contracts_at_base
 
     def gather(_: Collection[str]) -> SubscriptionFiles:
         files = contents(root)

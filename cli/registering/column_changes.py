@@ -10,7 +10,7 @@ from dq.contracts.yaml.parse import parse
 from dq.registry.diff import Grade, SchemaJudge
 from dq.registry.table import TableSpec
 from dq.validators.compat import DiffTerms, Judged, Mode, Verdict, diff
-from dq.validators.compat.judged import Aspect
+from dq.validators.compat.classified_change import Aspect
 
 _TABLE = "t"
 # The files that are there lack a new column, and catalogs read it as NULL: no reader breaks.

@@ -12,7 +12,7 @@ from dq.contracts.access.files import MAX_BYTES, FileRefused, Found, read
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, Verdict, diff
-from dq.validators.compat.judged import Aspect
+from dq.validators.compat.classified_change import Aspect
 from dq.validators.git.objects import id_of, objects
 from dq.validators.git.repository import Repository
 

@@ -27,7 +27,7 @@ from dq.portal.writing.crew import Crew
 from dq.portal.writing.request import PortalRequest
 from dq.portal.writing.site import Site
 from dq.portal.writing.templates import digest
-from dq.validators.git.file_history import CommitChanges, FileChange, Head, changes, head
+from dq.validators.git.history import CommitChanges, FileChange, Head, changes, head
 from dq.validators.git.objects import objects
 from dq.validators.git.repository import Repository, find
 

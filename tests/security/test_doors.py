@@ -100,32 +100,27 @@ ALLOWED = {
         "the notices in the state folder, opened through `beneath`",
     ),
     # Git
-    ("validators/git/new_repository.py", "git"): (
+    ("validators/git/repository.py", "git"): (
         "git.Repo.init",
         "door: makes the registry of `dq init --git`",
     ),
-    ("validators/git/new_repository.py", "environment"): (
+    ("validators/git/repository.py", "environment"): (
         "os.environ",
-        "whether a variable of Git leads to another repository",
+        "whether a variable of Git leads to another repository; door: what Git may see of it, by a table",
     ),
     ("validators/git/repository.py", "process"): (
         "subprocess.Popen",
         "door: starts Git, with an environment of its own",
     ),
-    ("validators/git/repository.py", "environment"): (
-        "os.environ",
-        "door: what Git may see of it, by a table",
-    ),
     ("validators/git/repository.py", "file"): (
-        ".is_dir .read_bytes tempfile.TemporaryFile",
-        "door: finds `.git`, and hands Git its input",
+        ".is_dir .read_bytes tempfile.TemporaryFile .is_file",
+        "door: finds `.git`, and hands Git its input; door: where the program Git lies, "
+        "outside of the checkout",
     ),
-    ("validators/git/settings.py", "file"): (
-        ".is_file",
-        "door: where the program Git lies, outside of the checkout",
+    ("validators/git/base.py", "file"): (
+        ".is_dir",
+        "whether the registry's folder is there; whether a file or a folder was named",
     ),
-    ("validators/git/work_tree.py", "file"): (".is_dir", "whether the registry's folder is there"),
-    ("validators/git/base_root.py", "file"): (".is_dir", "whether a file or a folder was named"),
     # output
     ("cli/terminal/stream.py", "output"): (
         "sys.stderr sys.stdout",
@@ -282,7 +277,7 @@ ALLOWED = {
     ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
     ("contracts/schedule/zone.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
-    ("validators/lint/bulk.py", "process"): (
+    ("validators/lint/run.py", "process"): (
         "concurrent.futures.ProcessPoolExecutor multiprocessing.get_context",
         "our own function over many contracts",
     ),

@@ -24,7 +24,7 @@ from markdown_it.token import Token
 
 from dq.contracts.shared.printable import one_line
 from dq.validators.reports import names
-from dq.validators.reports._findings_schema import findings_schema
+from dq.validators.reports.json import findings_schema
 
 BUG = 70
 # What no XML 1.0 document can hold, in whatever way it is written.

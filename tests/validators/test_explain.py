@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dq.contracts.shared.errors import UsageError
-from dq.validators.explain import explain
 from dq.validators.rule import Rule
+from dq.validators.rule_page import explain
 
 
 def test_a_page_has_its_sections_and_the_fragments_as_they_are_written(rules: dict[str, Rule]) -> None:

@@ -14,7 +14,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.typed import MAX_FINDINGS
 from dq.validators import rule_page
 from dq.validators.lint import lint, rules_of
-from dq.validators.lint.judge import MAX_OF_ONE_RULE
+from dq.validators.lint.linter import MAX_OF_ONE_RULE
 from dq.validators.lint.run import MAX_TEXT
 
 RULES = rules_of()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.validators.lint.judge import MAX_OF_ONE_RULE
+from dq.validators.lint.linter import MAX_OF_ONE_RULE
 from dq.validators.lint.run import MAX_TEXT
 
 

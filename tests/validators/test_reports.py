@@ -16,7 +16,7 @@ from dq.validators.lint import Linted, lint_files
 from dq.validators.lint.report import From, Screen, moved
 from dq.validators.policy import file as policy_file
 from dq.validators.reports import markdown, names, reports_of
-from dq.validators.reports._findings_schema import findings_schema
+from dq.validators.reports.json import findings_schema
 from dq.validators.rule import Rule
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -19,7 +19,7 @@ from dq.validators import rule_page
 from dq.validators import rules as shelf
 from dq.validators.context import nothing
 from dq.validators.lint import lint, lint_files, rules_of
-from dq.validators.lint.subscriptions import SubscriptionFiles
+from dq.validators.lint.run import SubscriptionFiles
 from dq.validators.policy.changes import ChangedPolicy, policy_findings
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import Policy, RuleSetting

@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import date
 
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.validators.compat.judged import Aspect, Comparison, Judged
-from dq.validators.compat.judgement.words import Bump, Verdict
+from dq.validators.compat.classification.model import Bump, Verdict
+from dq.validators.compat.classified_change import Aspect, Comparison, Judged
 
 _SEVERITY = {Verdict.BREAK: Severity.ERROR, Verdict.WARN: Severity.WARNING, Verdict.OK: Severity.INFO}
 # It breaks no reader, and shows to all what was hidden: whoever owns the data has to say so in a waiver.

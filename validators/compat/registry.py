@@ -12,10 +12,15 @@ from pathlib import PurePosixPath
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
-from dq.validators.compat.door import DiffTerms, compare_one_sided, compare_versions
-from dq.validators.compat.judged import ChangePlace, Comparison, Judged, comparison, judged
-from dq.validators.compat.judgement.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
-from dq.validators.compat.lifecycle import is_enforced, judge_removal
+from dq.validators.compat.classification.model import Bump, Judgement, Level, Mode, neutral, policy, weaken
+from dq.validators.compat.classified_change import ChangePlace, Comparison, Judged, comparison, judged
+from dq.validators.compat.comparison import (
+    DiffTerms,
+    compare_one_sided,
+    compare_versions,
+    is_enforced,
+    judge_removal,
+)
 
 
 @dataclass(frozen=True, slots=True)

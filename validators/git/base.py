@@ -1,8 +1,4 @@
-"""The base of a pull request, read from Git objects, and what the work tree makes of it.
-
-What cannot be read is an error with the command that mends it, never an empty answer: a gate that
-compares with nothing would pass everything.
-"""
+"""The base of a pull request, read from Git objects, and what the work tree makes of it."""
 
 from __future__ import annotations
 
@@ -10,8 +6,10 @@ import os
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypeVar
 
+from dq.contracts.access import discovery, files
 from dq.contracts.access.discovery import YAML, called_contract, entered
 from dq.contracts.access.files import POLICY_FILE, FileRefused, Found
 from dq.contracts.model import Contract
@@ -19,20 +17,204 @@ from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, History, compare
-from dq.validators.git.base_root import path_below, refuse_moved_submodule, without_links
-from dq.validators.git.history import logged, tagged
-from dq.validators.git.objects import commit_of, merge_base, repository, sparse
-from dq.validators.git.repository import BaseUnavailable, Repository
-from dq.validators.git.tree import (
+from dq.validators.git.history import deprecated_since, has_deprecated, logged, newest_first, tagged
+from dq.validators.git.objects import (
     EntryKind,
     TreeEntry,
+    commit_of,
     entry_content,
     entry_contents,
+    id_of,
+    ignored,
+    merge_base,
+    repository,
+    sparse,
     tree_entries,
     tree_files,
 )
-from dq.validators.git.version_history import deprecated_since, has_deprecated, newest_first
-from dq.validators.git.work_tree import CheckedOut, Content, checked_out, checked_out_content, is_same_content
+from dq.validators.git.repository import BaseUnavailable, Repository, find
+
+# The files that are checked out, read by ourselves and held against what Git has of them.
+
+T = TypeVar("T")
+
+Content = bytes | FileRefused
+"""The bytes of a file, or why they are not read: it is a link, say."""
+
+
+def policy_files(root: Path) -> list[str]:
+    """The policies below a folder, in order."""
+    found = discovery.called(root, POLICY_FILE) if root.is_dir() else []
+    return [one.name for one in found if PurePosixPath(one.name).name == POLICY_FILE]
+
+
+def checked_out_content(file: Found) -> Content:
+    """What a file holds now."""
+    try:
+        return files.read(file)
+    except FileRefused as refused:
+        return refused
+
+
+def is_same_content(data: Content, entry: TreeEntry | None) -> bool:
+    """Whether a file holds what Git has of it, also with the line breaks of Windows."""
+    if not isinstance(data, bytes) or entry is None or entry.kind is not EntryKind.FILE:
+        return False
+    return entry.id in (
+        id_of(data, "blob", entry.id),
+        id_of(data.replace(b"\r\n", b"\n"), "blob", entry.id),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOut:
+    """What of the work tree a commit of all of it would have, by names below the registry's root, in order.
+
+    `contracts` are the contracts, and `others` the YAML files that are none, which the base may know as
+    contracts; each comes with the id that Git would give its bytes.
+    """
+
+    contracts: Mapping[str, Found]
+    others: Mapping[str, tuple[Found, str]]
+
+
+def checked_out(
+    repo: Repository, root: Path, then: Mapping[str, TreeEntry], head: Mapping[str, TreeEntry]
+) -> CheckedOut:
+    """The contracts that a commit of the whole work tree would have, in order, and the other YAML files.
+
+    `then` and `head` are the files of the base and of HEAD. What ignore files name is left out only where
+    neither has it. Contracts of a submodule belong to another repository: where the branch adds or moves
+    one that holds contracts, Unreadable is raised.
+    """
+    prefix = root.relative_to(repo.top).as_posix()
+    above = "" if prefix == "." else f"{prefix}/"
+    submodules = {name: one for name, one in head.items() if one.kind is EntryKind.SUBMODULE}
+    like = next((one.id for one in head.values()), "0" * 40)
+    contracts: dict[str, Found] = {}
+    others: dict[str, tuple[Found, str]] = {}
+    # A branch may have taken the folder away.
+    for file, data in discovery.candidates(root) if root.is_dir() else ():
+        name = above + file.name
+        is_one = data is None or is_contract(data)
+        inside = next((str(one) for one in PurePosixPath(name).parents if str(one) in submodules), None)
+        if inside is None and is_one:
+            contracts[name] = file
+        elif inside is None and data is not None:
+            others[name] = (file, id_of(data, "blob", like))
+        elif is_one and then.get(str(inside)) != submodules[str(inside)]:
+            raise Unreadable(
+                f"{inside} is a submodule that this branch adds or moves, so {file} has no base here.",
+                "Judge its contracts in a pull request of its own repository.",
+            )
+    left_out = ignored(
+        repo, [name for name in (*contracts, *others) if name not in then and name not in head]
+    )
+    return CheckedOut(
+        {file.name: file for name, file in _in_order(contracts) if name not in left_out},
+        {one[0].name: one for name, one in _in_order(others) if name not in left_out},
+    )
+
+
+def _in_order(named: Mapping[str, T]) -> list[tuple[str, T]]:
+    return sorted(named.items(), key=lambda one: one[0].split("/"))
+
+
+def first_link(top: Path, folder: Path) -> Path | None:
+    """The first link on the way from the top of a work tree down to a folder, itself included."""
+    ways = (folder, *folder.parents)
+    return next(
+        (way for way in reversed(ways) if way.is_relative_to(top) and way != top and way.is_symlink()), None
+    )
+
+
+def nearest_folder(place: Path, top: Path, name: str) -> Path | None:
+    """The nearest folder at or above a place that has something of this name, up to the top."""
+    start = Path(os.path.normpath(place.absolute()))
+    folders = (one for one in (start, *start.parents) if one.is_relative_to(top))
+    return next((one for one in folders if os.path.lexists(one / name)), None)
+
+
+# Where a registry begins, as the base knows it: no branch moves the folder whose policy judges it.
+
+_MEND = "Judge its contracts in a pull request of its own repository."
+
+
+class Root(NamedTuple):
+    """The folder of a registry, and the commit of the reference that says so."""
+
+    folder: Path
+    tip: str
+
+
+def registry_root(path: Path, ref: str) -> Root:
+    """The registry around a path: the nearest folder that has a policy at `ref`, else the repository's top.
+
+    Raises as `open_base`.
+    """
+    repo = repository(path, ref)
+    named = without_links(repo, path)
+    tip = commit_of(repo, ref)
+    there = tree_entries(repo, [tip], path_below(named, repo.top)).get(tip) if named != repo.top else None
+    if there is None and not os.path.lexists(named):
+        raise Unreadable(f"{path} exists neither here nor at {ref!r}.", "Name a folder of contracts.")
+    # A branch that takes the folder away, or puts a file there, does not lead to the policy above.
+    folder = named.is_dir() if there is None else there.kind is EntryKind.FOLDER
+    start = named if folder else named.parent
+    (files,) = tree_files(repo, [tip], path_below(start, repo.top), deep=False)
+    folders = [one for one in (start, *start.parents) if one.is_relative_to(repo.top)]
+    ruled = (one for one in folders if posixpath.join(path_below(one, repo.top), POLICY_FILE) in files)
+    return Root(next(ruled, repo.top), tip)
+
+
+def without_links(repo: Repository, folder: Path) -> Path:
+    """The folder, absolute. Raises Unreadable where a link of the work tree leads to it."""
+    absolute = Path(os.path.normpath(folder.absolute()))
+    link = first_link(repo.top, absolute)
+    if link is not None:
+        message = f"{link} is a link, so it is not known whose contracts are meant."
+        raise Unreadable(message, "Name the folder itself.")
+    return absolute
+
+
+def refuse_moved_submodule(repo: Repository, ref: str) -> None:
+    """Raises Unreadable where the repository is a submodule that the branch of the outer one moves.
+
+    It would bring a base of its own, which a stranger chose together with the contracts.
+    """
+    try:
+        outer = find(repo.top.parent)
+    except BaseUnavailable:
+        # No commit leads a `.git` astray: this one has nothing to do with us.
+        return
+    if outer is None:
+        return
+    name = path_below(repo.top, outer.top)
+    head = commit_of(outer, "HEAD")
+    now = tree_entries(outer, [head], name).get(head)
+    if now is None or now.kind is not EntryKind.SUBMODULE:
+        return
+    try:
+        tip = commit_of(outer, ref)
+    except BaseUnavailable:
+        return
+    then = merge_base(outer, ref, tip, head)
+    if tree_entries(outer, [then], name).get(then) != now:
+        raise Unreadable(
+            f"{repo.top} is a submodule that this branch adds or moves, so it has no base here.", _MEND
+        )
+
+
+def path_below(folder: Path, top: Path) -> str:
+    """The way from the top to a folder; empty for the top itself."""
+    inside = folder.relative_to(top).as_posix()
+    return "" if inside == "." else inside
+
+
+# The base of a pull request, read from Git objects, and what the work tree makes of it.
+#
+# What cannot be read is an error with the command that mends it, never an empty answer: a gate that
+# compares with nothing would pass everything.
 
 Files = Mapping[str, TreeEntry]
 

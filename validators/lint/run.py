@@ -1,29 +1,174 @@
-"""Everything that is wrong with contracts, without their data: one file, or a whole registry."""
+"""Everything that is wrong with contracts and subscriptions, without their data: a file, or a registry."""
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from dq.contracts.access import files
 from dq.contracts.access.discovery import Discovery, PassedOver, discover
 from dq.contracts.access.files import FileRefused, Found, shown
+from dq.contracts.identity import Identity
+from dq.contracts.model import Contract
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.subscriptions.subscription import Subscription, read
 from dq.validators import rules as rules_shelf
-from dq.validators.context import Unenforced, nothing
-from dq.validators.lint.bulk import parallel_map
-from dq.validators.lint.consequences import ancestors
-from dq.validators.lint.judge import Gate, JudgedFile, among_others, judge
-from dq.validators.lint.subscriptions import Gather, judge_subscriptions, no_subscriptions
-from dq.validators.policy.policy import DEFAULT, Policy
-from dq.validators.policy.waivers import EXPIRED, UNUSED, apply_waivers
+from dq.validators.context import Subscribed, Unenforced, nothing
+from dq.validators.lint.linter import MAX_OF_ONE_RULE, Gate, JudgedFile, among_others, ancestors, judge
+from dq.validators.policy.policy import DEFAULT, EXPIRED, UNUSED, Policy, apply_waivers
+from dq.validators.registry import TablesAtBase
 from dq.validators.rule import Rule, RuleScope
-from dq.validators.table_conflicts import TablesAtBase
+
+# The subscriptions of a registry before the rules, beside its contracts.
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFiles:
+    """The files of subscriptions, by their names from the registry's root, in order.
+
+    `told` are those whose findings are wanted: the others are there to be compared with. `contracts` are the
+    contracts that they name, and `unclear` the ids of those that cannot be read. `base_contracts` are those
+    of the base of a branch, which decide who may approve.
+    """
+
+    files: Mapping[str, bytes | FileRefused] = field(default_factory=dict)
+    told: frozenset[str] = frozenset()
+    contracts: Mapping[Identity, Contract] = field(default_factory=dict)
+    unclear: Collection[str] = ()
+    base_contracts: Mapping[Identity, Contract] = field(default_factory=dict)
+
+
+Gather = Callable[[Collection[str]], SubscriptionFiles]
+"""From the ids of the contracts that were read, the subscriptions to be judged with them."""
+
+
+def no_subscriptions(_: Collection[str]) -> SubscriptionFiles:
+    """Of a registry without any."""
+    return SubscriptionFiles()
+
+
+def judge_subscriptions(gate: Gate, given: SubscriptionFiles, ids: Collection[str]) -> list[Finding]:
+    """What is wrong with the subscriptions, their form first. `ids` are those of all contracts read."""
+    if not given.told:
+        return []
+    findings: list[Finding] = []
+    every: list[Subscription] = []
+    for file, data in given.files.items():
+        if isinstance(data, FileRefused):
+            made, form = None, [data.finding(file)]
+        else:
+            made, form = read(data, file)
+        if file in given.told:
+            contract = made.contract if made is not None else ""
+            findings += [replace(one, contract=contract) for one in form]
+        if made is not None and not any(one.severity.blocks for one in form):
+            every.append(made)
+    known = {*ids, *(id_ for id_, _ in given.contracts)}
+    among = Subscribed(
+        gate.today,
+        given.contracts,
+        given.unclear,
+        known,
+        tuple(every),
+        given.told,
+        base_contracts=given.base_contracts,
+    )
+    findings += (one for each in every if each.file in given.told for one in _faults(gate, each, among))
+    return findings
+
+
+def _faults(gate: Gate, one: Subscription, among: Subscribed) -> Iterator[Finding]:
+    contract = among.contract(one)
+    domain = contract.domain if contract is not None else None
+    for used in gate.in_use(RuleScope.SUBSCRIPTION, one.file, domain):
+        seen = replace(among, arguments=used.arguments) if used.arguments else among
+        for number, fault in enumerate(used.rule.subscribed(one, seen), 1):
+            # Many subscriptions are of one contract: a waiver names the file too.
+            path = f"{one.file}#{fault.path}"
+            yield Finding(
+                used.rule.id, used.severity, fault.message, fault.mend, fault.at, path, one.contract
+            )
+            if number == MAX_OF_ONE_RULE:
+                break
+
+
+# One function over many values, in several processes where that pays, with a collector that stays out.
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# Below this, starting processes takes longer than they save.
+WORTH_IT = 200
+_CHUNK = 25
+
+# In a forked process: the function that it was made for.
+_work: list[Callable[[object], object]] = []
+
+
+def parallel_map(values: Sequence[T], work: Callable[[T], R], processes: int) -> list[R]:
+    """`work` of every value, in order.
+
+    Processes are only used for many values, and only where the system can fork safely: `work` and all that
+    it holds are inherited and not copied, and only results cross between processes. What `work` raises is
+    raised here.
+    """
+    with quiet_collector():
+        if processes < 2 or len(values) < WORTH_IT or not _can_fork():
+            return [work(value) for value in values]
+        return list(_shared_out(values, work, processes))
+
+
+def _can_fork() -> bool:
+    """On Linux, and while no thread could hold a lock that the child would wait for."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def _shared_out(values: Sequence[T], work: Callable[[T], R], processes: int) -> Iterator[R]:
+    # Imported here: starting up costs more than a single contract does.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    _work[:] = [work]  # type: ignore[list-item]  # what goes in comes back out with the same types
+    # What the first one imports, the others inherit.
+    yield work(values[0])
+    chunks = [values[start : start + _CHUNK] for start in range(1, len(values), _CHUNK)]
+    try:
+        with ProcessPoolExecutor(processes, get_context("fork")) as pool:
+            for results in pool.map(_chunk, chunks):
+                yield from results  # type: ignore[misc]  # see above
+    finally:
+        _work.clear()
+
+
+def _chunk(values: Sequence[object]) -> list[object]:
+    return [_work[0](value) for value in values]
+
+
+@contextmanager
+def quiet_collector() -> Iterator[None]:
+    """The cycle collector runs seldom: contracts are trees, which go when they are let go.
+
+    With its usual thresholds it looks at every contract several times, a third of the whole cost.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+# Everything that is wrong with contracts, without their data: one file, or a whole registry.
 
 Rules = Mapping[str, Rule]
 

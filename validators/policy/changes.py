@@ -1,25 +1,37 @@
-"""What a branch does to the policies of a registry, as findings: whoever merges it should know."""
+"""What a branch does to the policies of a registry, and the stricter of two judgements of it."""
 
 from __future__ import annotations
 
 import json
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
-from dq.validators.git.base import Base
-from dq.validators.git.base_root import path_below
-from dq.validators.git.tree import EntryKind, TreeEntry, entry_content
-from dq.validators.git.work_tree import Content, checked_out_content, is_same_content, policy_files
-from dq.validators.policy.policy import Policy
+from dq.validators.compat import Comparison
+from dq.validators.compat.classified_change import comparison
+from dq.validators.compat.comparison import read_version
+from dq.validators.git.base import (
+    Base,
+    Content,
+    checked_out_content,
+    is_same_content,
+    path_below,
+    policy_files,
+)
+from dq.validators.git.objects import EntryKind, TreeEntry, entry_content
+from dq.validators.policy.policy import EXPIRED, UNUSED, Policy
 from dq.validators.rule import Rule
+
+# What a branch does to the policies of a registry, as findings: whoever merges it should know.
 
 _MOST = 10
 _LONGEST = 80
@@ -160,3 +172,40 @@ def _motion(old: object, new: object) -> str:
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+# Two judgements of one branch, by the base's policy and by its own: the stricter of both, place by place.
+
+T = TypeVar("T")
+
+
+def stricter_findings(base: Iterable[Finding], branch: Iterable[Finding]) -> list[Finding]:
+    """What either finds, at the higher severity: what only one of the two waives stays.
+
+    What is wrong with the waivers of the base is left out: the branch may be there to mend that.
+    """
+    kept = [one for one in base if one.rule not in (EXPIRED, UNUSED)]
+    place = attrgetter("rule", "at", "path", "contract")
+    return _union(kept, list(branch), place, lambda one: one.severity.rank)
+
+
+def stricter_changes(base: Comparison, branch: Comparison) -> Comparison:
+    """What either judges, at the worse verdict, and the higher of the two versions that are asked for."""
+    change = attrgetter("fingerprint", "against", "at")
+    both = _union(base.changes, branch.changes, change, lambda one: one.verdict.rank)
+    asked = [one for one in (base.required_version, branch.required_version) if one is not None]
+    return comparison(both, max(asked, key=lambda one: read_version(one) or (0, 0, 0), default=None))
+
+
+def _union(
+    first: Sequence[T], second: Sequence[T], key: Callable[[T], Hashable], harm: Callable[[T], int]
+) -> list[T]:
+    groups: dict[Hashable, tuple[list[T], list[T]]] = defaultdict(lambda: ([], []))
+    for index, items in enumerate((first, second)):
+        for one in items:
+            groups[key(one)][index].append(one)
+    return [
+        one
+        for pair in groups.values()
+        for one in max(pair, key=lambda ones: max(map(harm, ones), default=-1))
+    ]

@@ -1,12 +1,15 @@
-"""Findings as JSON, for machines: one object with `findings` and `counts`."""
+"""Findings as JSON, for machines: one object with `findings` and `counts`, and the JSON Schema of it."""
 
 from __future__ import annotations
 
 import json
 
 from dq.contracts.shared import printable
+from dq.contracts.shared.outcome import Severity
 from dq.validators.lint import Linted
 from dq.validators.lint.report import ReportFormat, Screen, counts
+
+# Findings as JSON, for machines: one object with `findings` and `counts`.
 
 
 def render(linted: Linted, _screen: Screen) -> str:
@@ -25,3 +28,50 @@ def render(linted: Linted, _screen: Screen) -> str:
 
 
 REPORT = ReportFormat("json", render)
+
+
+# The JSON Schema (2020-12) of what `dq validate --format json` prints.
+
+
+def findings_schema() -> dict[str, object]:
+    """The schema. It is closed: a key that comes later comes with a new schema, and never goes again."""
+    finding: dict[str, object] = {
+        "rule": _text("Id of the rule; 'dq explain' shows its page.", pattern="^[a-z0-9]+(-[a-z0-9]+)*$"),
+        "severity": {
+            "enum": [severity.value for severity in Severity],
+            "description": "error and critical block.",
+        },
+        "message": _text("What is wrong, with the value found."),
+        "mend": _text("How to mend it; may be empty."),
+        "file": _text("Relative to the registry's root, or absolute outside of it.", minLength=1),
+        "line": _count("Counts from 1.", minimum=1),
+        "column": _count("In code points, counts from 1.", minimum=1),
+        "path": _text("The place inside the document, such as schema[0].name; empty for the whole."),
+        "contract": _text("Id of the contract; empty when it could not be read."),
+    }
+    counts: dict[str, object] = {
+        "files": _count("Contracts that were read."),
+        **{severity.value: _count("Findings of this severity.") for severity in reversed(Severity)},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Findings of dq validate",
+        **_closed({"findings": {"type": "array", "items": _closed(finding)}, "counts": _closed(counts)}),
+    }
+
+
+def _text(description: str, **more: object) -> dict[str, object]:
+    return {"type": "string", "description": description, **more}
+
+
+def _count(description: str, minimum: int = 0) -> dict[str, object]:
+    return {"type": "integer", "minimum": minimum, "description": description}
+
+
+def _closed(properties: dict[str, object]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "required": list(properties),
+        "additionalProperties": False,
+        "properties": properties,
+    }

@@ -17,10 +17,10 @@ from urllib.parse import quote
 from dq.contracts.shared import printable
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators import rule_page
-from dq.validators.explain import explain
 from dq.validators.lint import Linted, rules_of
 from dq.validators.lint.report import From, ReportFormat, Screen, lines
 from dq.validators.rule import Rule
+from dq.validators.rule_page import explain
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {

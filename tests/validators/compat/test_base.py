@@ -15,9 +15,9 @@ from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, Mode, Verdict, findings
 from dq.validators.git.base import Base, bytes_at, compare_with, open_base
+from dq.validators.git.base_registry import at_base
 from dq.validators.git.objects import BaseRefInvalid
 from dq.validators.git.repository import BaseUnavailable
-from dq.validators.git.subscriptions import at_base
 
 TODAY = date(2026, 1, 15)
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\n"

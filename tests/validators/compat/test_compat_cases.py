@@ -15,7 +15,7 @@ from fragments.compat import TODAY, contract, document
 
 from dq.contracts.model import Contract
 from dq.validators.compat import RULES, Comparison, DiffTerms, Mode, Waiver, compare, diff
-from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
+from dq.validators.compat.classification.model import DEFAULT_ENGINES
 
 FILE = cases("compat-cases.yaml")
 MORE: dict[str, Any] = yaml.load((OURS / "compat-more.yaml").read_text("utf-8"), yaml.CSafeLoader)

@@ -23,10 +23,9 @@ from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE
 from dq.validators.compat import RULES, DiffTerms, Effect, Level, Mode, Verdict, diff
-from dq.validators.compat.door import content
-from dq.validators.compat.judgement.setting import Setting
-from dq.validators.compat.judgement.table import BY_POLICY, TABLE, classify, row
-from dq.validators.compat.judgement.words import verdict
+from dq.validators.compat.classification.model import Setting, verdict
+from dq.validators.compat.classification.table import BY_POLICY, TABLE, classify, row
+from dq.validators.compat.comparison import content
 
 CASES = Path(__file__).parents[2] / "cases"
 ROWS = [

@@ -11,7 +11,7 @@ from fragments.compat import TODAY, contract, document
 
 from dq.contracts.subscriptions.subscription import Subscription, read
 from dq.validators.compat import Bump, DiffTerms, Judged, Mode, Verdict, Waiver, diff
-from dq.validators.compat.judgement.setting import engine
+from dq.validators.compat.classification.model import engine
 from dq.validators.compat.rules import RULES
 
 

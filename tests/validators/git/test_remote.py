@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.validators.git.remote import name_of, remote_name
+from dq.validators.git.repository import name_of, remote_name
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from fragments.registry import Registry
 
 from dq.validators.git import objects as git_objects
 from dq.validators.git.objects import BaseRefInvalid, commit_of, objects, repository
-from dq.validators.git.repository import BaseUnavailable, find, run, tracked
-from dq.validators.git.settings import ENVIRONMENT, git_environment
+from dq.validators.git.repository import ENVIRONMENT, BaseUnavailable, find, git_environment, run, tracked
 
 CONTRACT = b"id: orders\n"
 

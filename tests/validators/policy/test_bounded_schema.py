@@ -6,15 +6,15 @@ import tracemalloc
 
 import pytest
 
-from dq.validators.policy import bounded_schema
+from dq.validators.policy import json_schema
 
 
 def test_errors_with_long_messages_are_bounded_in_memory() -> None:
     schema, value = {"allOf": [{"type": "integer"}] * 1_000}, "x" * 1_000_000
     tracemalloc.start()
 
-    with bounded_schema.within(bounded_schema.WorkBudget()), pytest.raises(bounded_schema.WorkLimitExceeded):
-        bounded_schema.errors(schema, value)
+    with json_schema.within(json_schema.WorkBudget()), pytest.raises(json_schema.WorkLimitExceeded):
+        json_schema.errors(schema, value)
 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -23,10 +23,10 @@ def test_errors_with_long_messages_are_bounded_in_memory() -> None:
 
 def test_the_work_of_a_contract_is_counted() -> None:
     schema = {"items": {"type": "integer"}}
-    budget = bounded_schema.WorkBudget(1_000)
+    budget = json_schema.WorkBudget(1_000)
 
-    with bounded_schema.within(budget), pytest.raises(bounded_schema.WorkLimitExceeded):
-        bounded_schema.errors(schema, list(range(100_000)))
+    with json_schema.within(budget), pytest.raises(json_schema.WorkLimitExceeded):
+        json_schema.errors(schema, list(range(100_000)))
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_the_work_of_a_contract_is_counted() -> None:
     ],
 )
 def test_unique_items_are_compared_as_json_has_them(items: list[object], unique: bool) -> None:
-    with bounded_schema.within(bounded_schema.WorkBudget()):
-        assert (bounded_schema.errors({"uniqueItems": True}, items) == []) is unique
+    with json_schema.within(json_schema.WorkBudget()):
+        assert (json_schema.errors({"uniqueItems": True}, items) == []) is unique

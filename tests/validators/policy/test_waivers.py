@@ -10,7 +10,7 @@ from dq.contracts.shared.outcome import Location, Severity
 from dq.validators import rule_page
 from dq.validators.lint import lint_files
 from dq.validators.policy.file import read
-from dq.validators.policy.waivers import apply_waivers
+from dq.validators.policy.policy import apply_waivers
 from dq.validators.rule import Rule
 
 FILE = "dq-policy.yaml"

@@ -1,0 +1,390 @@
+"""Two versions of one contract, compared and judged: the public `diff`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from dq.contracts.diff.element import Change, ElementKind, FlatElement
+from dq.contracts.diff.facts import changes
+from dq.contracts.diff.level import date_of, name_of
+from dq.contracts.diff.normalize import normalise
+from dq.contracts.extension import dataset
+from dq.contracts.model import Contract
+from dq.contracts.node import Node
+from dq.contracts.subscriptions.subscription import Subscription
+from dq.validators.compat.classification import table
+from dq.validators.compat.classification.model import (
+    DEFAULT_ENGINES,
+    NOTICE_DAYS,
+    Bump,
+    Judgement,
+    Level,
+    Mode,
+    Setting,
+    Verdict,
+    engine,
+    formats_of,
+    neutral,
+    policy,
+    weaken,
+)
+from dq.validators.compat.classification.model import replace as replaced
+from dq.validators.compat.classified_change import (
+    ChangePlace,
+    Comparison,
+    Judged,
+    Waiver,
+    affected_consumers,
+    apply_waivers,
+    comparison,
+    judged,
+    lowered,
+)
+
+# What the status of a contract means for its changes, and what its own changes mean.
+
+DRAFT, ACTIVE, DEPRECATED, RETIRED = "draft", "active", "deprecated", "retired"
+_STAGES = {"draft": DRAFT, "proposed": DRAFT, "deprecated": DEPRECATED, "retired": RETIRED}
+
+
+def stage(contract: Contract) -> str:
+    """How far a contract is; without a status, or with one that nobody knows, it is in force."""
+    return _STAGES.get(_word(contract), ACTIVE)
+
+
+def _word(contract: Contract) -> str:
+    return (contract.status or ACTIVE).strip().lower()
+
+
+def end_of(contract: Contract) -> date | None:
+    """The day until which the contract is supported: `endOfSupport`, else `endOfLife`."""
+    dates: dict[str, date] = {}
+    for sla in contract.sla_properties:
+        day = date_of(str(sla.value))
+        if day is not None:
+            dates.setdefault(name_of(sla.property), day)
+    return dates.get("endOfSupport", dates.get("endOfLife"))
+
+
+def is_enforced(before: Contract, today: date) -> bool:
+    """Whether changes of a contract are judged: drafts and what is past its end only tell them."""
+    now = stage(before)
+    if now == DEPRECATED:
+        end = end_of(before)
+        return end is None or end >= today
+    return now == ACTIVE
+
+
+def why_not_enforced(before: Contract) -> str:
+    """Why the changes of a contract are only told, in a sentence: it is a draft, or past its end."""
+    return {
+        DRAFT: f"It breaks nobody: its status is {_word(before)}, so nothing of it is promised yet.",
+        RETIRED: "It breaks nobody: the contract is retired.",
+    }.get(stage(before), f"It breaks nobody: the contract's support ended on {end_of(before)}.")
+
+
+def _noticed(end: date | None, setting: Setting) -> Judgement:
+    if end is None:
+        return policy("deprecation-end-missing", bump=Bump.MINOR)
+    if end < setting.today + timedelta(days=setting.notice_days):
+        note = f"{end} is less than {setting.notice_days} days away."
+        return policy("deprecation-too-short", bump=Bump.MINOR, note=note)
+    return neutral("status-deprecated", note=f"Supported until {end}.")
+
+
+def _retired(end: date | None, setting: Setting) -> Judgement:
+    if end is not None and end <= setting.today:
+        return neutral("status-retired")
+    return weaken("status-retired-early", note=f"Supported until {end}." if end else "It had no end.")
+
+
+_DEMOTED, _REACTIVATED = weaken("status-demoted"), neutral("status-reactivated")
+# TABLE: (stage before, stage after) -> what it means, or what says so from the end date.
+_STEPS: Mapping[tuple[str, str], Judgement | Callable[[date | None, Setting], Judgement]] = {
+    (DRAFT, ACTIVE): neutral("status-promoted"),
+    (DRAFT, DEPRECATED): _noticed,
+    (DRAFT, RETIRED): neutral("status-retired"),
+    (ACTIVE, DRAFT): _DEMOTED,
+    (ACTIVE, DEPRECATED): _noticed,
+    (ACTIVE, RETIRED): weaken("status-retired-early", note="It was not deprecated before."),
+    (DEPRECATED, DRAFT): _DEMOTED,
+    (DEPRECATED, ACTIVE): _REACTIVATED,
+    (DEPRECATED, RETIRED): _retired,
+    (RETIRED, DRAFT): _REACTIVATED,
+    (RETIRED, ACTIVE): _REACTIVATED,
+    (RETIRED, DEPRECATED): _REACTIVATED,
+}
+
+
+def judge_status(before: Contract, after: Contract, setting: Setting) -> Judgement | None:
+    """What the step from one status to another means; None where there is none.
+
+    A retired contract needs the end that was promised before; one that is deprecated its new one.
+    """
+    step = (stage(before), stage(after))
+    if step[0] == step[1]:
+        lost = step[0] == DEPRECATED and end_of(before) is not None and end_of(after) is None
+        if lost:
+            return policy("deprecation-end-missing", bump=Bump.MINOR)
+        return neutral("status-promoted", Bump.PATCH) if _word(before) != _word(after) else None
+    meaning = _STEPS[step]
+    if isinstance(meaning, Judgement):
+        return meaning
+    return meaning((end_of(before) if step[1] == RETIRED else None) or end_of(after), setting)
+
+
+def judge_removal(before: Contract, today: date) -> Judgement:
+    """What it means that a contract is gone."""
+    now, end = stage(before), end_of(before)
+    over = end is not None and end <= today
+    if now in (DEPRECATED, RETIRED):
+        if over or (now == RETIRED and end is None):
+            return neutral("contract-removed-retired", Bump.NONE)
+        note = f"Supported until {end}." if end else "No end of support was announced."
+        return weaken("contract-removed-early", note=note)
+    return weaken("contract-removed")
+
+
+# Whether the version announces what changed: semantic versioning, as contracts use it.
+
+_SEMVER = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
+
+
+class Version(NamedTuple):
+    """The numbers of a version; what follows them does not count."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+def read_version(text: str) -> Version | None:
+    """The version that a text means, or None where it is no semantic version. A leading v is fine."""
+    match = _SEMVER.fullmatch(text.strip())
+    return Version(int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def needed(version: Version, asked: Bump) -> Bump:
+    """The bump that announces a change of this weight: below 1.0 the minor carries breaks."""
+    below = {Bump.MAJOR: Bump.MINOR, Bump.MINOR: Bump.PATCH}
+    return below.get(asked, asked) if version.major == 0 else asked
+
+
+def following(version: Version, bump: Bump) -> Version:
+    """The next version after a bump."""
+    steps = {
+        Bump.MAJOR: Version(version.major + 1, 0, 0),
+        Bump.MINOR: Version(version.major, version.minor + 1, 0),
+        Bump.PATCH: Version(version.major, version.minor, version.patch + 1),
+    }
+    return steps.get(bump, version)
+
+
+def judge_version(before: str, after: str, asked: Bump) -> Judgement | None:
+    """What the step between two versions means, when the changes ask for a bump; None when all is still."""
+    if before == after and asked is Bump.NONE:
+        return None
+    second = read_version(after)
+    if second is None:
+        return policy("version-not-semver")
+    first = read_version(before)
+    if first is None:
+        return neutral("version-bump-ok", Bump.NONE, f"{before!r} was no semantic version.")
+    wanted = needed(first, asked)
+    least = following(first, wanted)
+    if second < first:
+        return policy("version-decreased")
+    if second == first and wanted is not Bump.NONE:
+        # Prose and other metadata change no promise, so a missing patch hurts nobody.
+        level = Level.WARN if asked is Bump.PATCH else Level.ERROR
+        return policy("version-not-bumped", level, wanted, f"At least {least} is needed.")
+    if second < least:
+        return policy("version-bump-too-small", bump=wanted, note=f"At least {least} is needed.")
+    return neutral("version-bump-ok", wanted)
+
+
+def required_version(before: str, asked: Bump) -> str | None:
+    """The smallest version that announces the changes, or None where the old one is no version."""
+    first = read_version(before)
+    return None if first is None else str(following(first, needed(first, asked)))
+
+
+@dataclass(frozen=True, slots=True)
+class DiffTerms:
+    """By what changes are judged; all of it handed in, and in a pull request read at the base.
+
+    `unclear`: there are subscriptions that cannot be read, so that nobody can say that none names a change.
+    `mode` None takes that of each object's `dataset` terms at the base, else FORWARD. `format` None takes
+    what the contract says. `engines` are names as people write them (`spark<=3.5`, `trino`).
+    """
+
+    today: date
+    mode: Mode | None = None
+    engines: tuple[str, ...] = DEFAULT_ENGINES
+    format: str | None = None
+    notice_days: int = NOTICE_DAYS
+    deprecated_since: Mapping[str, date] = field(default_factory=dict)
+    waivers: tuple[Waiver, ...] = ()
+    subscriptions: tuple[Subscription, ...] = ()
+    unclear: bool = False
+
+    def setting(self, before: Contract, after: Contract, normal: FlatElement | None = None) -> Setting:
+        """What the classification looks at; `normal` is the old contract in normal form."""
+        return Setting(
+            today=self.today,
+            engines=tuple(engine(one) for one in self.engines),
+            format=self.format,
+            formats=formats_of(after) | formats_of(before),
+            notice_days=self.notice_days,
+            deprecated_since=self.deprecated_since,
+            before=normal,
+        )
+
+
+def diff(
+    before: Contract | None, after: Contract | None, terms: DiffTerms, earlier: Sequence[Contract] = ()
+) -> Comparison:
+    """What changed from one version to the next, judged. None stands for a contract that is not there.
+
+    `earlier` are older versions, newest first, for the transitive modes; those of another major are left
+    out. Pure: no file, clock or network is touched, and no contract makes it raise.
+    """
+    if before is not None and after is not None:
+        return compare_versions(before, after, terms, earlier)
+    return compare_one_sided(before, after, terms)
+
+
+def compare_one_sided(
+    before: Contract | None, after: Contract | None, terms: DiffTerms, added: str = "contract-added"
+) -> Comparison:
+    """A contract that came or went."""
+    contract = before or after
+    if contract is None:
+        return Comparison(())
+    judgement = judge_removal(before, terms.today) if before else neutral(added, Bump.NONE)
+    old, new = before.version if before else None, after.version if after else None
+    place = ChangePlace(contract.id, "", "", old, new, contract.at(), contract.at())
+    found = [_judged(judgement, place, contract, terms, _mode(contract, "", terms))]
+    draft = before is not None and not is_enforced(before, terms.today)
+    if draft and judgement.rule == "contract-removed":
+        found = [lowered(one, Bump.NONE, why=why_not_enforced(contract)) for one in found]
+    return comparison(apply_waivers(found, terms.waivers, terms.today), None)
+
+
+def compare_versions(
+    before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract] = ()
+) -> Comparison:
+    """Two versions of a contract, whatever their ids and versions say."""
+    found = content(before, after, terms)
+    found += _transitive(before, after, terms, earlier, found)
+    if not is_enforced(before, terms.today):
+        found = [lowered(one, Bump.NONE, why=why_not_enforced(before)) for one in found]
+    step = judge_status(before, after, terms.setting(before, after))
+    if step is not None:
+        place = _at(before, after, "status", before.status, after.status)
+        found.append(_judged(step, place, before, terms, _mode(before, "", terms)))
+    found = apply_waivers(found, terms.waivers, terms.today)
+    asked = max((one.bump for one in found), key=lambda one: one.rank, default=Bump.NONE)
+    bumped = judge_version(before.version, after.version, asked)
+    if bumped is not None:
+        place = _at(before, after, "version", before.version, after.version)
+        announced = _judged(bumped, place, before, terms, _mode(before, "", terms))
+        found += apply_waivers([announced], terms.waivers, terms.today)
+    required = required_version(before.version, asked)
+    announced_by = {bump: required_version(before.version, bump) or "" for bump in Bump}
+    found = [
+        replace(one, required_version=required or "", own_version=announced_by[one.bump]) for one in found
+    ]
+    return comparison(found, required)
+
+
+def content(before: Contract, after: Contract, terms: DiffTerms) -> list[Judged]:
+    """The judged changes of what the contract says; its status and version come later."""
+    old, new = normalise(before), normalise(after)
+    setting = terms.setting(before, after, old)
+    found: list[Judged] = []
+    for change in changes(old, new, terms.today):
+        if change.kind is ElementKind.CONTRACT and change.attribute in table.BY_POLICY:
+            continue
+        judgement = table.classify(change, setting)
+        found.append(_of(change, judgement, before, terms))
+    # A column whose type changes says so twice, logically and physically: one mistake, one finding.
+    physical = {(one.path, one.rule) for one in found if one.attribute == "physicalType"}
+    return [one for one in found if one.attribute != "logicalType" or (one.path, one.rule) not in physical]
+
+
+def _of(change: Change, judgement: Judgement, contract: Contract, terms: DiffTerms) -> Judged:
+    mode = _mode(contract, change.object_name, terms)
+    return _judged(judgement, ChangePlace.of(change, contract.id), contract, terms, mode)
+
+
+def _judged(
+    judgement: Judgement, place: ChangePlace, contract: Contract, terms: DiffTerms, mode: Mode
+) -> Judged:
+    hit = affected_consumers(terms.subscriptions, contract, place.path, terms.today)
+    return judged(judgement, place, mode, hit, asked=bool(terms.subscriptions) and not terms.unclear)
+
+
+def _mode(contract: Contract, object_name: str, terms: DiffTerms) -> Mode:
+    """The mode that holds for an object; for the contract itself, the one that all its objects agree on."""
+    if terms.mode is not None:
+        return terms.mode
+    declared = {
+        Mode(dataset(one)[0].compatibility)
+        for one in contract.objects
+        if object_name in ("", one.column, one.name)
+    }
+    return declared.pop() if len(declared) == 1 else Mode.FORWARD
+
+
+def _at(before: Node, after: Node, key: str, old: object, new: object) -> ChangePlace:
+    return ChangePlace(
+        getattr(before, "id", ""), "", key, old, new, after.at(key), before.at(key), after.path(key)
+    )
+
+
+def _transitive(
+    before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract], direct: list[Judged]
+) -> list[Judged]:
+    """What the new version breaks of older ones and the last step alone does not show, oldest version kept.
+
+    What was already so at `before` is not this change's doing and is left out.
+    """
+    found: dict[str, Judged] = {}
+    same_major = [one for one in earlier if one.identity == after.identity]
+    known = {one.fingerprint for one in direct}
+    between = [before]
+    for old in same_major:
+        settled = {one.fingerprint for one in content(old, before, terms)}
+        for one in content(old, after, terms):
+            if not one.mode.transitive or one.fingerprint in known | settled:
+                continue
+            one = _reused(one, old, between)
+            if one.verdict is not Verdict.OK:
+                found[one.fingerprint] = replace(one, against=old.version)
+        between.append(old)
+    return list(found.values())
+
+
+def _reused(change: Judged, old: Contract, between: Sequence[Contract]) -> Judged:
+    """A column that was away in between and came back as another one is a reused name."""
+    if not change.rule.startswith("type-") or not change.path:
+        return change
+    away = any(change.path not in _columns(one) for one in between)
+    if not away or change.path not in _columns(old):
+        return change
+    judgement = replaced("column-name-reused", note="The name was dropped in between.")
+    what = (change.contract, change.path, change.attribute, change.before, change.after)
+    place = ChangePlace(*what, change.at, change.at_before, change.pointer)
+    return judged(judgement, place, change.mode)
+
+
+def _columns(contract: Contract) -> set[str]:
+    return {inner.path for one in normalise(contract).of(ElementKind.OBJECT) for inner in one.walk()}

@@ -1,0 +1,1 @@
+"""Rules about the support channels that alerts go to."""

@@ -1,0 +1,1 @@
+"""Rules about objects and properties: names, types, options, examples."""

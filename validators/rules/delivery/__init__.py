@@ -1,0 +1,1 @@
+"""Rules about service levels and delivery promises."""

@@ -1,0 +1,1 @@
+"""Rules about the file, its form, and the contract as a whole."""

@@ -1,0 +1,1 @@
+"""Rules about primary keys, partition columns and relationships."""

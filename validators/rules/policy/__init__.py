@@ -1,0 +1,1 @@
+"""Rules about the policy of a registry, and what it asks of contracts."""

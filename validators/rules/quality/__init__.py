@@ -1,0 +1,1 @@
+"""Rules about quality rules, their metrics and their SQL."""

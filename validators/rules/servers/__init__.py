@@ -1,0 +1,1 @@
+"""Rules about servers, and the tables and folders that they name."""
