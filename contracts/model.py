@@ -36,33 +36,6 @@ from dq.contracts.shared_nodes import (
     shape,
 )
 
-__all__ = [
-    "OPERATORS",
-    "AuthoritativeDefinition",
-    "Contract",
-    "CustomProperty",
-    "Described",
-    "Description",
-    "Element",
-    "EnumValue",
-    "Extensible",
-    "LogicalType",
-    "MapTypes",
-    "Member",
-    "Price",
-    "Property",
-    "Quality",
-    "Relationship",
-    "Role",
-    "Scalar",
-    "SchemaObject",
-    "Server",
-    "SlaProperty",
-    "SupportChannel",
-    "Team",
-    "TypeOptions",
-]
-
 
 class Role(Extensible):
     role: str

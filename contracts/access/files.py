@@ -28,27 +28,6 @@ from dq.contracts.access.file_refusal import (
     unreadable,
 )
 
-__all__ = [
-    "MAX_BYTES",
-    "UNREADABLE",
-    "Absent",
-    "FileRefused",
-    "Found",
-    "NotPlain",
-    "TooLarge",
-    "create",
-    "exists",
-    "listed",
-    "looked_at",
-    "named",
-    "publish",
-    "read",
-    "read_own",
-    "replace",
-    "shown",
-    "write",
-]
-
 POLICY_FILE = "dq-policy.yaml"  # where one lies, a registry begins
 
 MAX_BYTES = 5_000_000

@@ -9,7 +9,8 @@ from enum import StrEnum
 from itertools import pairwise
 
 from dq.contracts.extension import Delivery
-from dq.contracts.schedule import Due, Schedule, TextFault, parse, zone
+from dq.contracts.schedule import Due, Schedule, parse, zone
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.slo import schedule_of
 
 _YEAR = timedelta(days=366)
