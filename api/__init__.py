@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dq.contracts.shared.errors import DqError
     from dq.contracts.shared.outcome import Finding
     from dq.contracts.sql.text import text as sql_text
-    from dq.contracts.yaml.load import BrokenContract
-    from dq.contracts.yaml.load import read as load
+    from dq.contracts.yaml.parse import BrokenContract
+    from dq.contracts.yaml.parse import read as load
     from dq.dataquality.api import gate, split
     from dq.dataquality.backtest.report import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
@@ -51,9 +51,9 @@ _HOMES = {
     "DqError": "dq.contracts.shared.errors",
     # A contract, and what the gate says of it.
     "Contract": "dq.contracts.model",
-    "BrokenContract": "dq.contracts.yaml.load",
+    "BrokenContract": "dq.contracts.yaml.parse",
     "Finding": "dq.contracts.shared.outcome",
-    "load": "dq.contracts.yaml.load",
+    "load": "dq.contracts.yaml.parse",
     "validate": "dq.cli.gating.library",
     "diff": "dq.cli.gating.library",
     # What a pipeline calls.

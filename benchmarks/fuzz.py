@@ -33,7 +33,7 @@ from _report import arguments, finish
 from _seeds import Seed, seeds
 
 from dq.cli.main import run
-from dq.contracts.yaml.source import MAX_BYTES
+from dq.contracts.access.files import MAX_BYTES
 
 LATE_SECONDS = 20
 """Of the clock: then an input is stopped."""

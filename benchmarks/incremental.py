@@ -30,7 +30,7 @@ from spark import data, machine
 from spark.contract import text
 from sqlalchemy import Text, func, select
 
-from dq.contracts.access.reach import reach
+from dq.contracts.access.access_policy import reach
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check

@@ -32,7 +32,7 @@ from fakes import jvm  # noqa: E402
 from spark import data, environments  # noqa: E402
 
 from dq.cli.demo.producer import sources  # noqa: E402
-from dq.contracts.measures.table import MEASURES  # noqa: E402
+from dq.contracts.metrics import MEASURES  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
 from dq.dataquality import Request, check  # noqa: E402
 from dq.dataquality.checks.quantile import EXACT_VALUES  # noqa: E402

@@ -22,10 +22,10 @@ from sqlalchemy import create_engine, event
 from sqlalchemy import text as sql
 
 from dq.cli.publishing.delivering import RECEIPTS
+from dq.contracts.access.access_policy import reach
 from dq.contracts.access.data_location import resolve
-from dq.contracts.access.reach import reach
 from dq.contracts.model import Contract
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog

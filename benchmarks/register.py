@@ -29,8 +29,8 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy import text as sql
 
 from dq.cli.loading.contracts import load
+from dq.contracts.access.access_policy import reach
 from dq.contracts.access.data_location import resolve
-from dq.contracts.access.reach import reach
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog

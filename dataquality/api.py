@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 from dq.dataquality import object_check, quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from dq.contracts.escaping import markup
+from dq.contracts import escaping
 from dq.contracts.shared.errors import DqError, Unreadable
 from dq.contracts.shared.outcome import BROKEN, KEPT, UNTOLD, CheckResult, GroupResult, Status
 from dq.contracts.shared.printable import inert, one_line
@@ -58,7 +58,7 @@ def _samples(result: CheckResult) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    return markup.html(one_line(text))
+    return escaping.html(one_line(text))
 
 
 class Violated(DqError):

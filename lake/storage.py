@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
-from dq.contracts.access.address import FAMILIES, is_remote
-from dq.contracts.access.open_beneath import NO_WAIT
-from dq.contracts.access.reach import Reach
+from dq.contracts.access.access_policy import FAMILIES, Reach, is_remote
+from dq.contracts.access.files import NO_WAIT
 from dq.contracts.shared.errors import DqError, MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
 

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access import open_beneath
+from dq.contracts.access import files
 from dq.contracts.access.files import Absent, FileRefused, Found, read, shown
 from dq.contracts.shared.errors import UsageError
 from dq.portal.writing.site import OWN
@@ -60,7 +60,7 @@ class _PortalHandler(BaseHTTPRequestHandler):
         name = unquote(urlsplit(self.path).path, errors="replace").lstrip("/")
         name = f"{name}index.html" if name == "" or name.endswith("/") else name
         try:
-            parts = open_beneath.parts(name)
+            parts = files.parts(name)
             if parts[0] == OWN:
                 raise Absent("It is the portal's own.", "")
             body = read(Found(self.server.root, "/".join(parts)), limit=_LARGEST)

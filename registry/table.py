@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from dq.contracts.access.text_format import RFC_4180, TextFormat
+from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType, NotAType, parse

@@ -10,7 +10,7 @@ import pytest
 import dq
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
-from dq.contracts.yaml.load import BrokenContract, read
+from dq.contracts.yaml.parse import BrokenContract, read
 from dq.dataquality.report import Report
 
 if TYPE_CHECKING:

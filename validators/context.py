@@ -12,7 +12,7 @@ from dq.contracts.identity import Identity
 from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 
 # The names by which a contract's objects and properties can be referred to.
 

@@ -212,7 +212,7 @@ def _judged(contract: Contract, context: Context) -> Iterator[tuple[QualityPlace
     asked = [one for one in context.walk.clauses if one.quality.type == "sql" and one.quality.query]
     if not asked:
         return
-    from dq.contracts.sql.rule import query
+    from dq.contracts.sql.guard import query
 
     named = any(one.property is not None for one in asked)
     single = (holders for one in contract.objects for holders in one.single()) if named else ()
@@ -230,8 +230,7 @@ def refused_scopes(context: Context) -> Iterator[tuple[Scope, Refused]]:
         terms, wrong = extension.scope(one.quality)
         if terms.where is None or wrong:
             continue
-        from dq.contracts.sql.guard import Refused
-        from dq.contracts.sql.rule import where
+        from dq.contracts.sql.guard import Refused, where
 
         found = where(terms.where)
         if isinstance(found, Refused):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
-from dq.contracts.tables.promised_tables import PromisedTable, TableFolder, promised_tables
+from dq.contracts.tables import PromisedTable, TableFolder, promised_tables
 from dq.validators.context import Context, by_id, leaves, name_paths, repeated_names
 
 # Contracts of different ids that promise one table, or folders of which one lies in the other.

@@ -16,7 +16,7 @@ from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location, Severity
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.contracts.versions import Version
 from dq.validators.context import Argument, Context, Subscribed
 from dq.validators.registry import Entry, Registry

@@ -24,7 +24,7 @@ from dq.alerts.message import (
     repeat_note,
 )
 from dq.contracts.access.web_address import WEB, web_address
-from dq.contracts.escaping.lines import slack
+from dq.contracts.escaping import slack
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.printable import one_line
 

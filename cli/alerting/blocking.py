@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dq.contracts.access.files import FileRefused, named, read
-from dq.contracts.lineage.inputs import DataObject, consumers, inputs
+from dq.contracts.lineage import DataObject, consumers, inputs
 from dq.contracts.model import Contract
 from dq.contracts.shared.counts import first_of
 from dq.contracts.yaml.parse import parse

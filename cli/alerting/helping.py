@@ -12,8 +12,8 @@ from dq.alerts.incident import Facts
 from dq.alerts.message import COMMAND, MAX_VALUE, MENTION, OWNER, PRODUCT, RUNBOOK, SINCE
 from dq.cli.alerting.blocking import Blocking
 from dq.cli.world.environment import World, written_instant
-from dq.contracts.access.address import is_uri
-from dq.contracts.escaping.code import shell
+from dq.contracts.access.access_policy import is_uri
+from dq.contracts.escaping import shell
 from dq.contracts.model import Contract, CustomProperty
 from dq.contracts.shared.outcome import Breach, Recovery, Severity
 from dq.dataquality.results import check_runs

@@ -15,7 +15,7 @@ from dq.alerts.inhibition import Product
 from dq.alerts.tables import lineage
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world.environment import World
-from dq.contracts.lineage.inputs import declares, inputs
+from dq.contracts.lineage import declares, inputs
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import IncidentKey

@@ -18,11 +18,11 @@ from dq.contracts.access.alert_target import (
     domain_allowed,
     hears,
     host_allowed,
+    route_terms,
     target_fault,
     target_of,
     tool_fault,
 )
-from dq.contracts.access.alert_terms import route_terms
 from dq.contracts.access.web_address import web_address
 from dq.contracts.model import Contract, SupportChannel
 from dq.contracts.shared.errors import UsageError

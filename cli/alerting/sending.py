@@ -22,7 +22,7 @@ from dq.cli.alerting.channel_settings import settings_of
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
-from dq.contracts.escaping.code import shell_word
+from dq.contracts.escaping import shell_word
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity

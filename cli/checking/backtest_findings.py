@@ -10,7 +10,7 @@ from pathlib import Path
 from dq.cli.checking.backtest_text import listed
 from dq.cli.checking.backtested import UntestedPast
 from dq.cli.checking.selection import Pair
-from dq.contracts.escaping.markdown import code, escaped
+from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
 from dq.dataquality.backtest.report import Backtest, RuleHistory
@@ -101,13 +101,13 @@ def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: 
         if past.partitions:
             span = f"{label(past.partitions[0])} to {label(past.partitions[-1])}"
             said = f"{past.contract}/{past.object}: {counted(len(past.partitions), 'partition')}, {span}."
-            parts.append(escaped(said))
-        parts += [f"❌ {escaped(said)}" for said in _unread(past)]
+            parts.append(markdown_text(said))
+        parts += [f"❌ {markdown_text(said)}" for said in _unread(past)]
         if past.untold:
             names = ", ".join(f"{one.property} {one.check}".strip() for one in past.untold)
-            parts.append(escaped(f"Not tested: {names}: {past.untold[0].reason}."))
+            parts.append(markdown_text(f"Not tested: {names}: {past.untold[0].reason}."))
     untested = [past for _, past in tested if isinstance(past, UntestedPast)]
-    parts += [f"❌ {escaped(f'{one.contract}/{one.object}: {one.error}')}" for one in untested]
+    parts += [f"❌ {markdown_text(f'{one.contract}/{one.object}: {one.error}')}" for one in untested]
     return "\n\n".join(parts) + "\n"
 
 
@@ -121,5 +121,11 @@ def _row(rule: RuleHistory, failed: Where, unsure: Where, folder: Path) -> list[
         said.append(f"could not tell in {len(unsure)}: {listed([label(where) for where, _ in unsure])}")
     grave = "❌" if rule.severity.blocks else "⚠️"
     what = f"{rule.property} {rule.check}".strip()
-    place = code(f"{at.file}:{at.line}")
-    return [grave, place, code(what), "<br>".join(map(escaped, said)), escaped(rule.allowed)]
+    place = markdown_code(f"{at.file}:{at.line}")
+    return [
+        grave,
+        place,
+        markdown_code(what),
+        "<br>".join(map(markdown_text, said)),
+        markdown_text(rule.allowed),
+    ]

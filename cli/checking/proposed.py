@@ -13,7 +13,7 @@ from dq.cli.world.environment import World
 from dq.cli.world.spark import label
 from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.yaml.load import parsed, read
+from dq.contracts.yaml.parse import parsed, read
 from dq.dataquality.api import Frame
 from dq.dataquality.frames import as_spark
 from dq.dataquality.proposal.propose import LAST, Proposed

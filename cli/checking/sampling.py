@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.text_format import RFC_4180, TextFormat, text_format
+from dq.contracts.access.data_location import RFC_4180, TextFormat, text_format
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
@@ -37,7 +37,7 @@ def sample(
     Raises BrokenContract for a contract that has errors, UsageError for a file of no object, Unreadable for a
     file that cannot be read, and MissingTool for one of Parquet without the extra `sample`.
     """
-    from dq.contracts.yaml.load import read
+    from dq.contracts.yaml.parse import read
 
     known = read(contract)
     if now is not None and now.tzinfo is None:

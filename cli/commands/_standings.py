@@ -21,21 +21,21 @@ def _cells(one: GroupStanding) -> list[str]:
 
 def as_markdown(standings: Iterable[Standing], groups: Sequence[GroupStanding], incidents: int) -> str:
     """The same as a table of Markdown; of groups where there are any."""
-    from dq.contracts.escaping.markdown import escaped
+    from dq.contracts.escaping import markdown_text
     from dq.validators.reports.markdown import table
 
     if groups:
         header = ["", "products", "promises", "in time", "cycles", "budgets exhausted"]
-        rows = [[escaped(cell) for cell in _cells(one)] for one in groups]
+        rows = [[markdown_text(cell) for cell in _cells(one)] for one in groups]
     else:
         header = ["promise", "in time", "promised", "budget", "more"]
         rows = [
             [
-                escaped(f"{one.slo.contract.key}/{one.slo.id}"),
+                markdown_text(f"{one.slo.contract.key}/{one.slo.id}"),
                 percent(one.budget.attainment),
-                escaped(one.slo.delivery.objective),
-                escaped(one.budget.line()),
-                escaped(beside(one)),
+                markdown_text(one.slo.delivery.objective),
+                markdown_text(one.budget.line()),
+                markdown_text(beside(one)),
             ]
             for one in standings
         ]

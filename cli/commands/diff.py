@@ -14,12 +14,12 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import registry_root
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed, read
-from dq.contracts.escaping.markdown import code, escaped
+from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.contracts.subscriptions.subscription import read as read_subscription
+from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, Judged, Mode, Verdict, diff
 from dq.validators.compat.classification.model import DEFAULT_ENGINES
@@ -70,7 +70,7 @@ def command(
     if format is output.PageFormat.JSON:
         output.as_json(found.as_dict())
     elif format is output.PageFormat.MARKDOWN:
-        title = f"## {code(new.id)} {escaped(old.version)} → {escaped(new.version)}"
+        title = f"## {markdown_code(new.id)} {markdown_text(old.version)} → {markdown_text(new.version)}"
         output.block("\n\n".join([title, *changes_markdown.sections(found)]) + "\n")
     else:
         _print(old, new, found, day)

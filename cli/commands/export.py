@@ -11,7 +11,7 @@ from dq.cli.context import note
 from dq.cli.loading.contracts import load, only
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
-from dq.contracts.escaping.code import comment
+from dq.contracts.escaping import comment
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest

@@ -16,7 +16,7 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World
 from dq.contracts.access.files import create
-from dq.contracts.escaping.code import shell_word
+from dq.contracts.escaping import shell_word
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest

@@ -111,24 +111,27 @@ def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: out
 
 
 def _one_as_markdown(one: Incident, facts: Sequence[tuple[str, str]], steps: Sequence[PastStep]) -> str:
-    from dq.contracts.escaping.markdown import escaped
+    from dq.contracts.escaping import markdown_text
     from dq.validators.reports.markdown import table
 
-    known = table(["", ""], [[label, escaped(value)] for label, value in facts])
+    known = table(["", ""], [[label, markdown_text(value)] for label, value in facts])
     past = table(
         ["at", "what", "delivery", "more"],
-        [[_instant(step.at), step.kind, escaped(step.subject), escaped(step.detail)] for step in steps],
+        [
+            [_instant(step.at), step.kind, markdown_text(step.subject), markdown_text(step.detail)]
+            for step in steps
+        ],
     )
-    return f"## {escaped(one.title)}\n\n{known}\n\n{past}\n"
+    return f"## {markdown_text(one.title)}\n\n{known}\n\n{past}\n"
 
 
 def _as_markdown(found: Sequence[Incident], holding: Sequence[AlertSilence], now: datetime) -> str:
-    from dq.contracts.escaping.markdown import escaped
+    from dq.contracts.escaping import markdown_text
     from dq.validators.reports.markdown import table
 
-    rows = [[escaped(cell) for cell in _cells(one, now)] for one in found]
+    rows = [[markdown_text(cell) for cell in _cells(one, now)] for one in found]
     silent = [
-        f"Silenced until {one.until:%Y-%m-%d %H:%M}Z: {escaped(f'{one.pattern}, by {one.why}')}"
+        f"Silenced until {one.until:%Y-%m-%d %H:%M}Z: {markdown_text(f'{one.pattern}, by {one.why}')}"
         for one in holding
     ]
     return (

@@ -14,7 +14,7 @@ from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.files import POLICY_FILE, create
-from dq.contracts.escaping.code import shell_word
+from dq.contracts.escaping import shell_word
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.errors import UsageError

@@ -18,7 +18,7 @@ from dq.cli.world.environment import World, pace, processors, registry_root
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.portal.writing.request import PortalRequest, PortalSummary, WaiverEnd
 
 app = typer.Typer(no_args_is_help=True)

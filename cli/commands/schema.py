@@ -41,7 +41,7 @@ def _policy() -> Schema:
 
 
 def _subscription() -> Schema:
-    from dq.contracts.subscriptions.subscription import json_schema
+    from dq.contracts.subscriptions import json_schema
 
     return json_schema()
 

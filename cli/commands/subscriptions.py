@@ -14,9 +14,9 @@ from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed, registry_root
 from dq.contracts.access.discovery import below, told
-from dq.contracts.escaping.markdown import escaped
+from dq.contracts.escaping import markdown_text
 from dq.contracts.shared.document_kind import ASIDE
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.validators.reports.markdown import table
 
 _HEADER = ("contract", "consumer", "columns", "since", "until", "state")
@@ -66,7 +66,7 @@ def command(
         listed = [_as_dict(one, state) for one, state in rows]
         output.as_json({"subscriptions": listed, "findings": [one.as_dict() for one in findings]})
     elif format is output.PageFormat.MARKDOWN:
-        cells = [[escaped(cell) for cell in _cells(one, state)] for one, state in rows]
+        cells = [[markdown_text(cell) for cell in _cells(one, state)] for one, state in rows]
         output.block(table(_HEADER, cells) + "\n")
     elif rows:
         output.table(_HEADER, [_cells(one, state) for one, state in rows])

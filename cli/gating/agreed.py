@@ -10,7 +10,7 @@ from dq.cli.gating.subscriptions import gathered
 from dq.cli.loading.subscriptions import AgreedSubscriptions
 from dq.cli.world.environment import World
 from dq.contracts.access.files import FileRefused
-from dq.contracts.subscriptions.subscription import Subscription, read
+from dq.contracts.subscriptions import Subscription, read
 from dq.validators.lint import rules_of
 from dq.validators.lint.linter import Gate
 from dq.validators.lint.run import judge_subscriptions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.contracts.escaping.markdown import code, escaped
+from dq.contracts.escaping import markdown_code, markdown_text
 from dq.validators.compat import Comparison, Verdict
 from dq.validators.compat.classified_change import Aspect
 from dq.validators.compat.findings import summary
@@ -17,13 +17,13 @@ def sections(found: Comparison) -> list[str]:
     made = []
     for part, verdict in found.verdicts.items():
         said = summary(found, part)
-        made.append(f"### {_TITLES[part]}: {verdict}" + (f" ({escaped(said)})" if said else ""))
+        made.append(f"### {_TITLES[part]}: {verdict}" + (f" ({markdown_text(said)})" if said else ""))
         rows = [
             (
-                escaped(one.verdict.value),
-                code(one.rule),
-                code(one.path or one.contract),
-                escaped(one.problem + (one.subscribed if one.verdict is not Verdict.OK else "")),
+                markdown_text(one.verdict.value),
+                markdown_code(one.rule),
+                markdown_code(one.path or one.contract),
+                markdown_text(one.problem + (one.subscribed if one.verdict is not Verdict.OK else "")),
             )
             for one in found.of(part)
         ]

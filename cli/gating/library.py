@@ -15,7 +15,7 @@ from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.yaml.load import TEXT, read
+from dq.contracts.yaml.parse import TEXT, read
 from dq.validators.lint import lint_files, rules_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from dq.contracts.diff.level import name_of
-from dq.contracts.measures.read import measure_named
+from dq.contracts.diff.promises import name_of
+from dq.contracts.metrics import measure_named
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.checks import built_in
@@ -132,8 +132,7 @@ def _is_ordinary_rule(one: SchemaObject, rule: Quality) -> bool:
         return False
     if rule.type == "sql" and rule.metric is None and (rule.query or "").strip():
         # Only who has a SQL rule pays for the parser.
-        from dq.contracts.sql.guard import Guarded
-        from dq.contracts.sql.rule import query
+        from dq.contracts.sql.guard import Guarded, query
 
         return isinstance(query(one, rule, None), Guarded)
     return rule.metric == "rowCount" and rule.query is None and rule.type in (None, "library")

@@ -9,7 +9,7 @@ from dq.cli.inspecting.look import Look
 from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World
 from dq.cli.world.settings import TABLE, unknown
-from dq.contracts.access.address import is_remote
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import DqError

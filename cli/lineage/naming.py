@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dq.contracts.access.address import parse
+from dq.contracts.access.access_policy import parse
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.model import SchemaObject, Server
 from dq.contracts.shared.fault import TextFault

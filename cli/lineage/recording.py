@@ -14,9 +14,9 @@ from dq.cli.lineage.naming import DatasetName, names, of_files
 from dq.cli.lineage.neighbours import beside
 from dq.cli.lineage.sending import EventSender
 from dq.cli.world.environment import World
-from dq.contracts.access.address import is_remote
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import resolve, server_beside, server_of
-from dq.contracts.lineage.inputs import inputs
+from dq.contracts.lineage import inputs
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.install import install_command

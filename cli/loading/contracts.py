@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from dq.contracts import extension
 from dq.contracts import slo as promise
-from dq.contracts.access.alert_terms import route_terms
+from dq.contracts.access.access_policy import Reach
+from dq.contracts.access.alert_target import route_terms
 from dq.contracts.access.data_location import DataPlace, other_servers, resolve
 from dq.contracts.access.discovery import discover, told
 from dq.contracts.access.files import FileRefused, read
-from dq.contracts.access.reach import Reach
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Finding

@@ -14,8 +14,7 @@ from pathlib import Path
 from dq.cli.loading.contracts import watched
 from dq.cli.loading.refusal import each, refusal
 from dq.cli.world.mounts import mount_points
-from dq.contracts.access.address import is_remote
-from dq.contracts.access.reach import Reach
+from dq.contracts.access.access_policy import Reach, is_remote
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo

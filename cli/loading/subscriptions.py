@@ -13,8 +13,8 @@ from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.contracts.subscriptions.subscription import read as typed
+from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import read as typed
 from dq.contracts.yaml.parse import parse
 
 Content = bytes | FileRefused

@@ -21,7 +21,7 @@ from dq.contracts.schedule import Cycle
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
-from dq.contracts.yaml.load import TEXT, read
+from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality.delivery import commits, cycle_store, outages
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks

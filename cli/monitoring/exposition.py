@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from dq.cli.monitoring.table import BUCKETS, TABLE, MetricKind, MetricRow
-from dq.contracts.escaping.lines import prometheus_label
+from dq.contracts.escaping import prometheus_label
 
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"

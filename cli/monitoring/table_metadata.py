@@ -16,11 +16,10 @@ from pathlib import Path
 
 from dq.cli.loading.placements import Placements, placed_objects, placements
 from dq.cli.world.environment import World
-from dq.contracts.access.address import is_remote
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
-from dq.contracts.access.file_refusal import Found
-from dq.contracts.access.files import FileRefused, read
+from dq.contracts.access.files import FileRefused, Found, read
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding

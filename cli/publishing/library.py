@@ -11,7 +11,7 @@ from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishReques
 from dq.cli.world.environment import here
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.yaml.load import TEXT, read
+from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality.report import Report
 from dq.dataquality.request import pick
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dq.cli.registering.governed import Governed, governed_lines
 from dq.cli.terminal import output
-from dq.contracts.escaping.markdown import code, escaped
+from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.shared.outcome import Finding
 from dq.registry.apply import Ending, Logged, Result
 from dq.registry.diff import Action, ActionKind, CatalogPlan, TableChange
@@ -80,13 +80,16 @@ def as_markdown(
     parts += _fitting(_HEADER, rows, "tables")
     if findings:
         parts.append("### Not registered")
-        wrong = [(code(str(one.at)), escaped(f"{one.message} {one.mend}".strip())) for one in findings]
+        wrong = [
+            (markdown_code(str(one.at)), markdown_text(f"{one.message} {one.mend}".strip()))
+            for one in findings
+        ]
         parts += _fitting(("where", "why"), wrong, "findings")
     for governed in beside:
         if lines := governed_lines(governed):
             parts.append(f"### {governed.name}")
-            parts += _fitting(("what",), [(escaped(line),) for line in lines], "changes")
-    parts += [f"Orphans are not judged: {escaped(reason)}." for reason in unclear[:1]]
+            parts += _fitting(("what",), [(markdown_text(line),) for line in lines], "changes")
+    parts += [f"Orphans are not judged: {markdown_text(reason)}." for reason in unclear[:1]]
     return "\n\n".join(parts) + "\n"
 
 
@@ -118,7 +121,7 @@ def show_log(lines: Sequence[Logged], form: output.PageFormat) -> None:
     ]
     if form is output.PageFormat.MARKDOWN:
         header = ("when", "run", "table", "action", "grade", "ending")
-        output.block(table(header, [[escaped(cell) for cell in row] for row in rows]) + "\n")
+        output.block(table(header, [[markdown_text(cell) for cell in row] for row in rows]) + "\n")
         return
     for row, one in zip(rows, lines, strict=True):
         output.line(f"  {'  '.join(row)}{f': {one.error}' if one.error else ''}")
@@ -143,10 +146,15 @@ def _logged(one: Logged) -> dict[str, object]:
 
 
 def _row(action: Action) -> tuple[str, ...]:
-    grade = escaped(action.grade) if action.writes else ""
+    grade = markdown_text(action.grade) if action.writes else ""
     lines = [action.note] if action.note else []
     lines += change_lines(action)
-    return escaped(action.kind), code(".".join(action.key)), grade, "<br>".join(map(escaped, lines))
+    return (
+        markdown_text(action.kind),
+        markdown_code(".".join(action.key)),
+        grade,
+        "<br>".join(map(markdown_text, lines)),
+    )
 
 
 def _fitting(header: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> list[str]:

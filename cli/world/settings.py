@@ -28,7 +28,7 @@ from dq.cli.world.setting_forms import (
     TOPIC,
     Form,
 )
-from dq.contracts.access.address import is_uri
+from dq.contracts.access.access_policy import is_uri
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest, suggestion

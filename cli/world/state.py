@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dq.contracts.access import open_beneath
+from dq.contracts.access import files
 from dq.contracts.access.files import shown
 from dq.contracts.shared.errors import StoreError
 
@@ -36,7 +36,7 @@ def ready(base: Path, tracked: Callable[[Path], bool]) -> Path:
         try:
             os.mkdir(path, 0o700)
         except FileExistsError:
-            with open_beneath.folder(base, [FOLDER]) as held:
+            with files.open_folder(base, [FOLDER]) as held:
                 _vet(path, held)
             if _spelt_otherwise(base) or tracked(path):
                 raise StoreError(
@@ -44,12 +44,12 @@ def ready(base: Path, tracked: Callable[[Path], bool]) -> Path:
                     f"If it is yours: git rm -r --cached {FOLDER}. {_OURS} {_ELSEWHERE}",
                 ) from None
         else:
-            with open_beneath.folder(base, [FOLDER]) as held:
+            with files.open_folder(base, [FOLDER]) as held:
                 _ignored_by_git(held)
     return path
 
 
-def _vet(path: Path, held: open_beneath.Folder) -> None:
+def _vet(path: Path, held: files.Folder) -> None:
     """Refuses a folder that somebody else could have filled, and closes it to others."""
     seen = os.stat(held)
     if hasattr(os, "geteuid"):
@@ -69,8 +69,8 @@ def _vet(path: Path, held: open_beneath.Folder) -> None:
                 _vet_inner(path, held, entry.name)
 
 
-def _vet_inner(path: Path, held: open_beneath.Folder, name: str) -> None:
-    mode = open_beneath.look(held, name).st_mode
+def _vet_inner(path: Path, held: files.Folder, name: str) -> None:
+    mode = files.look(held, name).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise StoreError(
             f"{shown(path / name)} is a link, or another thing that dq never puts there.",
@@ -82,8 +82,8 @@ def _vet_inner(path: Path, held: open_beneath.Folder, name: str) -> None:
             _close_to_others(held, name)
 
 
-def _close_to_others(held: open_beneath.Folder, name: str) -> None:
-    file = open_beneath.open_file(held, name)
+def _close_to_others(held: files.Folder, name: str) -> None:
+    file = files.open_file(held, name)
     try:
         if hasattr(os, "fchmod"):
             os.fchmod(file, stat.S_IMODE(os.fstat(file).st_mode) & ~_OTHERS)
@@ -96,9 +96,9 @@ def _spelt_otherwise(base: Path) -> bool:
     return os.path.lexists(base / FOLDER.upper()) and FOLDER not in os.listdir(base)
 
 
-def _ignored_by_git(held: open_beneath.Folder) -> None:
+def _ignored_by_git(held: files.Folder) -> None:
     with suppress(FileExistsError):
-        file = open_beneath.open_file(held, ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = files.open_file(held, ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(file, b"*\n")
         finally:
@@ -109,7 +109,7 @@ def _ignored_by_git(held: open_beneath.Folder) -> None:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except open_beneath.OutsideFolder as error:
+    except files.OutsideFolder as error:
         raise StoreError(f"The state folder {shown(path)} is a link.", f"{_OURS} {_ELSEWHERE}") from error
     except OSError as error:
         raise StoreError(

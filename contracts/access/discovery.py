@@ -14,17 +14,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dq.contracts.access import open_beneath
-from dq.contracts.access.file_refusal import (
+from dq.contracts.access import files
+from dq.contracts.access.files import (
+    MAX_BYTES,
+    POLICY_FILE,
     FileRefused,
     Found,
     NotPlain,
     explained,
+    looked_at,
     named,
     shown,
     unreadable,
 )
-from dq.contracts.access.files import MAX_BYTES, POLICY_FILE, looked_at
 from dq.contracts.shared.document_kind import OTHER, is_contract, looks_like
 from dq.contracts.shared.errors import Unreadable
 
@@ -135,7 +137,7 @@ def candidates(root: Path) -> Iterator[tuple[Found, bytes | None]]:
             continue
         try:
             with explained(one):
-                if stat.S_ISREG(open_beneath.look(folder, name).st_mode):
+                if stat.S_ISREG(files.look(folder, name).st_mode):
                     yield one, looked_at(folder, name, MAX_BYTES)
         except FileRefused as refused:
             yield Found(one.root, one.name, refused), None
@@ -208,7 +210,7 @@ def _is_folder(path: Path) -> bool:
         raise unreadable(path, error) from error
 
 
-Seen = tuple[Found, open_beneath.Folder | None, str]
+Seen = tuple[Found, files.Folder | None, str]
 
 
 def _walk(root: Path, wanted: Callable[[str], bool], *, links: bool = False) -> Iterator[Seen]:
@@ -219,7 +221,7 @@ def _walk(root: Path, wanted: Callable[[str], bool], *, links: bool = False) -> 
     """
     seen = 0
 
-    def walk(held: open_beneath.Folder, above: str, depth: int) -> Iterator[Seen]:
+    def walk(held: files.Folder, above: str, depth: int) -> Iterator[Seen]:
         nonlocal seen
         folders: list[str] = []
         with os.scandir(held) as entries:
@@ -240,17 +242,17 @@ def _walk(root: Path, wanted: Callable[[str], bool], *, links: bool = False) -> 
         for name in folders:
             yield from enter(held, name, above + name, depth + 1)
 
-    def enter(held: open_beneath.Folder, name: str, way: str, depth: int) -> Iterator[Seen]:
+    def enter(held: files.Folder, name: str, way: str, depth: int) -> Iterator[Seen]:
         one = Found(root, way)
         if depth > MAX_DEPTH:
             message = f"{one} lies more than {MAX_DEPTH} folders deep and is not read."
             yield Found(root, way, FileRefused(message, "Keep contracts in fewer folders.")), None, name
             return
         try:
-            with explained(one), open_beneath.inside(held, name) as inner:
+            with explained(one), files.inside(held, name) as inner:
                 yield from walk(inner, f"{way}/", depth)
         except FileRefused as refused:
             yield Found(root, way, refused), None, name
 
-    with explained(Found(root, ".")), open_beneath.folder(root) as held:
+    with explained(Found(root, ".")), files.open_folder(root) as held:
         yield from walk(held, "", 0)

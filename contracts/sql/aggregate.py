@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW, words
-from dq.contracts.sql.dialect import SqlDialect
-from dq.contracts.sql.growth import ALL
-from dq.contracts.sql.names import Relation
+from dq.contracts.sql.allow import NODES, NOT_OF_A_ROW, SqlDialect, words
+from dq.contracts.sql.limits import ALL
+from dq.contracts.sql.reading import Relation
 
 
 @dataclass(frozen=True, slots=True)

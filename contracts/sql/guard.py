@@ -1,35 +1,39 @@
-"""The guard in front of Spark: a rule's untrusted SQL becomes SQL of our own writing, or is refused.
-
-It is parsed into a tree, every node of the tree must be on a list (`allowlist`) and within its bounds
-(`cost`, `reading`), and what runs is written anew from the tree: the user's text never reaches Spark. The
-gate asks the same guard, so that what it lets pass will run. Nothing here imports Spark.
-"""
+"""The guard in front of Spark: a rule's untrusted SQL becomes SQL of our own writing, or is refused."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.generator import Generator
 
+from dq.contracts.model import Quality, SchemaObject
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.aggregate import Folded, folded, shown
-from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
-from dq.contracts.sql.cost import vouch_for_cost
-from dq.contracts.sql.dialect import SqlDialect
-from dq.contracts.sql.long_texts import bounded
-from dq.contracts.sql.named_columns import columns, fields, qualified
-from dq.contracts.sql.placement import vouch_for_places
-from dq.contracts.sql.reading import read, read_condition
-from dq.contracts.sql.vetting import (
+from dq.contracts.sql.allow import (
+    NOT_OF_A_ROW,
+    OF_A_ROW,
     Forbidden,
+    SqlDialect,
     unquoted,
+    vouch_for_places,
     vouch_for_query,
     vouch_for_tokens,
     vouch_for_tree,
 )
+from dq.contracts.sql.limits import vouch_for_cost, with_bounded_patterns
+from dq.contracts.sql.reading import columns, fields, qualified, read, read_condition
+
+# The guard in front of Spark: a rule's untrusted SQL becomes SQL of our own writing, or is refused.
+#
+# It is parsed into a tree, every node of the tree must be on a list (`allowlist`) and within its bounds
+# (`cost`, `reading`), and what runs is written anew from the tree: the user's text never reaches Spark. The
+# gate asks the same guard, so that what it lets pass will run. Nothing here imports Spark.
 
 MAX_CHARACTERS = 20_000
 # Identifiers that begin like this are ours.
@@ -83,7 +87,7 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         vouch_for_places(tree)
         named = _renamed(tree, tables)
         rows = read(tree)
-        bounded(tree)
+        with_bounded_patterns(tree)
         tables_read = tuple(sorted(named))
         asked, told = folded(tree), shown(tree, rows)
         parts = list(tree.walk())
@@ -105,7 +109,7 @@ def guarded_predicate(text: str) -> Guarded | Refused:
         _vouch_for_row(tree)
         vouch_for_cost(tree)
         read_condition(tree)
-        tree = bounded(tree)
+        tree = with_bounded_patterns(tree)
         names = {one.parts[0].name for one in tree.find_all(exp.Column)}
         return Guarded(_written(tree), (), tuple(sorted(names)), fields=fields(list(tree.walk())))
     except (Forbidden, SqlglotError, RecursionError) as error:
@@ -242,3 +246,143 @@ def _own(name: str) -> str:
 def _first_line(error: SqlglotError) -> str:
     shown = re.sub(r"\x1b\[\d*m", "", str(error))
     return shown.strip().split("\n", 1)[0][:200].rstrip(".")
+
+
+# The SQL of quality rules as the guard sees it: the gate and the check ask here, and so judge alike.
+
+# The name that objects share, so that one query over a thousand of them is judged once.
+_ANY = "this_object"
+# One pattern for all names: each of a pattern's own would be compiled anew.
+_TABLE = re.compile(r"\b(?:from|join)\s+(?P<name>[A-Za-z_]\w*)(?![\w.`'\"$-])", re.IGNORECASE)
+_HOLE = re.compile(r"\{\s*object\s*\}")
+# In front of a table these may hold its name in a text, a comment or a quoted name.
+_QUOTES = re.compile(r"""['"`]|--|/\*""")
+
+
+def query(one: SchemaObject, quality: Quality, way: Sequence[str] | None) -> Guarded | Refused:
+    """The query of a rule of the type `sql`; `way` are the names down to its property, if it is on one.
+
+    A query that names its object only after FROM and JOIN runs with another name for it.
+    """
+    column = None if way is None else ".".join(sql.name(step) for step in way)
+    text = quality.query or ""
+    shared = _of_any(text, one.name, one.column)
+    if shared is not None:
+        found = _query(shared, _ANY, _ANY, column)
+        if isinstance(found, Guarded):
+            return found
+    # A refusal names the object.
+    return _query(text, one.name, one.column, column)
+
+
+def _of_any(text: str, name: str, physical: str) -> str | None:
+    """The query with the shared name of objects, where nothing else can be meant by the object's own name."""
+    lower, own = text.lower(), {name.lower(), physical.lower()}
+    places = [found.span("name") for found in _TABLE.finditer(text) if found["name"].lower() in own]
+    alone = all(lower.count(each) == sum(lower[a:b] == each for a, b in places) for each in own)
+    last = max([*(end for _, end in places), *(found.end() for found in _HOLE.finditer(text))], default=0)
+    if not last or not alone or _ANY in lower or _QUOTES.search(text[:last]):
+        return None
+    for begin, end in reversed(places):
+        text = f"{text[:begin]}{_ANY}{text[end:]}"
+    return text
+
+
+@lru_cache(256)
+def _query(text: str, name: str, physical: str, column: str | None) -> Guarded | Refused:
+    return guarded(text, own=name, tables={name: sql.ROWS_VIEW, physical: sql.ROWS_VIEW}, property=column)
+
+
+@lru_cache(256)
+def where(text: str) -> Guarded | Refused:
+    """The predicate of a rule's scope."""
+    return guarded_predicate(text)
+
+
+# Row filters of subscriptions: what Spark and the data filters of Lake Formation read alike.
+#
+# Source: "PartiQL support in row filter expressions" of the Lake Formation guide. There is no function, no
+# arithmetic and no query; columns are compared with constants, and never with each other. Texts stand in
+# single
+# quotes, a name in double quotes is a column, and a backslash is itself.
+
+# In characters, of the whole expression.
+_LONGEST = 2047
+_MEND = (
+    "Compare columns with literals by =, <>, <, <=, >, >=, BETWEEN, IN, LIKE and IS NULL; join them by AND,"
+    " OR and NOT."
+)
+_SINGLE_QUOTES = "Write texts in single quotes, and a quote inside of one twice: 'it''s'."
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
+class _PartiqlGenerator(Generator):
+    """PartiQL: texts in single quotes, names as they are, those in back quotes in double quotes."""
+
+    def not_sql(self, expression: exp.Not) -> str:
+        negated = expression.this
+        if isinstance(negated, exp.Is):
+            return f"{self.sql(negated, 'this')} IS NOT {self.sql(negated, 'expression')}"
+        return f"NOT ({self.sql(negated.unnest())})"
+
+
+class PartiqlDialect(Dialect):
+    Generator = _PartiqlGenerator
+
+
+def guarded_filter(text: str) -> Guarded | Refused:
+    """The row filter as an expression for Lake Formation, or the reason why it may be none.
+
+    Never raises for what is in the text.
+    """
+    if not text.strip():
+        return Refused("it is empty", _MEND)
+    if '"' in text or "\\" in text:
+        return Refused("a double quote or a backslash is read in different ways", _SINGLE_QUOTES)
+    found = guarded_predicate(text)
+    if isinstance(found, Refused):
+        return found
+    if any(token.comments for token in SqlDialect().tokenize(text)):
+        return Refused("it holds a comment", "Leave the comment out, or write it in YAML, behind #.")
+    tree = condition(text)
+    wrong = _wrong(tree)
+    if wrong:
+        return Refused(wrong, _MEND)
+    written = tree.sql(dialect=PartiqlDialect, comments=False)
+    if len(written) > _LONGEST:
+        return Refused(f"it has {len(written):,} characters, and data filters take {_LONGEST:,}", _MEND)
+    return Guarded(written, (), found.columns, fields=found.fields)
+
+
+def _wrong(node: exp.Expr) -> str:
+    """Why a condition cannot be one of a data filter; empty for one that can."""
+    match node:
+        case exp.And() | exp.Or():
+            return _wrong(node.this) or _wrong(node.expression)
+        case exp.Paren() | exp.Not():
+            return _wrong(node.this)
+        case exp.Between():
+            return _compared(node.this, node.args["low"], node.args["high"])
+        case exp.In() if node.expressions:
+            return _compared(node.this, *node.expressions)
+        case exp.Like():
+            return _compared(node.this, node.expression)
+        case exp.Is() if isinstance(node.expression, exp.Null):
+            return _compared(node.this)
+    if not isinstance(node, _COMPARISONS):
+        known = isinstance(node, (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Neg))
+        return "it is no comparison" if known else f"{node.key.upper()} is not known to data filters"
+    sides = [node.this, node.expression]
+    return _compared(*(sides if isinstance(node.this, exp.Column) else reversed(sides)))
+
+
+def _compared(column: exp.Expr, *values: exp.Expr) -> str:
+    if not isinstance(column, exp.Column):
+        return f"{column.sql(dialect=SqlDialect)} is not a column"
+    if len(column.parts) > 1:
+        return f"{column.sql()!r} is not a column of the object"
+    for value in values:
+        plain = value.this if isinstance(value, exp.Neg) else value
+        if not isinstance(plain, (exp.Literal, exp.Boolean, exp.Null)):
+            return f"{value.sql(dialect=SqlDialect)} is not a literal"
+    return ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from dq.contracts.type_errors import with_point
-from dq.contracts.yaml import scalar
+from dq.contracts.yaml import source
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _PLAIN = re.compile(r"[A-Za-z][\w./@ -]*")
@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[A-Za-z][\w./@ -]*")
 def quoted(text: str) -> str:
     """The text as a YAML value, in quotes where it could be read as something else."""
     safe = _PLAIN.fullmatch(text) and text == text.strip()
-    if safe and scalar.value(text, None, True) == text:
+    if safe and source.value(text, None, True) == text:
         return text
     return '"' + "".join(_escaped(sign) for sign in text) + '"'
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.access.address import is_remote
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.types import DataType
 from dq.dataquality.answers.by_rows import measure, unanswerable
 from dq.dataquality.answers.python_tasks.run import in_memory

@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.patterns.recursion import TOO_LONG
+from dq.contracts.patterns.pattern import TOO_LONG
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import field
 from dq.lake.types import arrow_type, from_arrow

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dq.contracts.measures.table import MEASURES
+from dq.contracts.metrics import MEASURES
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, terms_of
 from dq.dataquality.clauses.kind import Example

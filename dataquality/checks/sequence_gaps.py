@@ -15,7 +15,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from dq.contracts.measures.table import MEASURES
+from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.metric_rule import kind_of
 from dq.dataquality.clauses.metrics import ColumnMeasure, Found, MeasureAsked, Question, Share, integer, rule

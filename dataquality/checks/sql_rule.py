@@ -57,8 +57,7 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     if column is not None and not column.single:
         return refuse(made, "a value inside of an array or map has no column of its own")
     # Only who has a SQL rule pays for the parser.
-    from dq.contracts.sql.guard import Refused
-    from dq.contracts.sql.rule import query
+    from dq.contracts.sql.guard import Refused, query
 
     way = None if column is None else [str(step) for step in column.steps]
     found = query(one, quality, way)

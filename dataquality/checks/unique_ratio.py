@@ -11,7 +11,7 @@ Mend: Remove the repeated rows at their source, or correct the bound.
 
 from __future__ import annotations
 
-from dq.contracts.measures.table import MEASURES
+from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.metric_rule import kind_of
 from dq.dataquality.clauses.metrics import (

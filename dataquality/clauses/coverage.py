@@ -9,9 +9,9 @@ from enum import StrEnum
 from functools import cache
 
 from dq.contracts.columns import physical_type
-from dq.contracts.diff.level import name_of
+from dq.contracts.diff.promises import name_of
 from dq.contracts.extension import delivery
-from dq.contracts.measures.read import measure_named
+from dq.contracts.metrics import measure_named
 from dq.contracts.model import Contract, Element, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.service_levels import time_unit

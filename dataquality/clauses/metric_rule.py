@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 
-from dq.contracts.measures.read import measure_named, read
-from dq.contracts.measures.table import MeasureKind
-from dq.contracts.measures.terms import Against, Measurement
+from dq.contracts.metrics import Against, MeasureKind, Measurement, measure_named, read
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status

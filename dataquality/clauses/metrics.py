@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from dq.contracts.measures.table import MEASURES, MeasureKind
-from dq.contracts.measures.terms import Measurement
+from dq.contracts.metrics import MEASURES, MeasureKind, Measurement
 from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.kind import Example
 from dq.dataquality.model.answer import Failure, Group, Value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from dq.contracts.measures.table import MEASURES
+from dq.contracts.metrics import MEASURES
 from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.kind import Values
 from dq.dataquality.model.column import Column

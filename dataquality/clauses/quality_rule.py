@@ -111,8 +111,7 @@ def extent_of(one: SchemaObject, quality: Quality) -> Extent:
 
 def _narrowed(text: str) -> Extent:
     # Only who has a predicate pays for the parser.
-    from dq.contracts.sql.guard import Refused
-    from dq.contracts.sql.rule import where
+    from dq.contracts.sql.guard import Refused, where
 
     found = where(text)
     if isinstance(found, Refused):

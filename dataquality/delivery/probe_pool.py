@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from dq.contracts.access.address import is_remote
+from dq.contracts.access.access_policy import is_remote
 from dq.lake.storage import AT_ONCE, ArrowFiles, Files, LocalFiles, TimedFiles, load
 
 R = TypeVar("R")

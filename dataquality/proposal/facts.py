@@ -10,7 +10,7 @@ from typing import Any
 
 from dq.contracts.shared.counts import counted
 from dq.contracts.types import DataType
-from dq.contracts.yaml.insertion.spans import Way
+from dq.contracts.yaml.insertion import Way
 from dq.dataquality.proposal import policy
 from dq.dataquality.proposal.policy import room
 

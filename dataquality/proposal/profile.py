@@ -19,7 +19,7 @@ from dq.contracts.model import Property, SchemaObject
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.contracts.yaml.insertion.spans import Way
+from dq.contracts.yaml.insertion import Way
 from dq.dataquality.backtest.partitions import FoundPartition, key_sql, partitions
 from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import Column, field, resolve, single_columns

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dq.contracts.patterns import code_points
+from dq.contracts.patterns import automaton
 from dq.contracts.patterns import pattern as shared
-from dq.contracts.patterns.code_points import Ranges
-from dq.contracts.patterns.recursion import recursion
+from dq.contracts.patterns.automaton import Ranges
+from dq.contracts.patterns.pattern import recursion
 from dq.dataquality.model.predicate import (
     And,
     Compare,
@@ -147,7 +147,7 @@ _ANCHORS = {
     r"\B": "(?:{0}{2}|{1}{3})".format(*_WORD),
 }
 # Java's `.` leaves out U+0085 too, and its \s and \S know ASCII alone.
-_SETS = {".": code_points.DOT, r"\s": code_points.CLASSES["s"], r"\S": code_points.CLASSES["S"]}
+_SETS = {".": automaton.DOT, r"\s": automaton.CLASSES["s"], r"\S": automaton.CLASSES["S"]}
 _PATTERN_TOKEN = re.compile(
     r"\\(?:[pP]\{\w+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL
 )

@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dq.contracts.sql.dialect import SqlDialect
+from dq.contracts.sql.allow import SqlDialect
 from dq.dataquality.model.predicate import (
     And,
     Compare,

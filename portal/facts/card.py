@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
-from dq.contracts.lineage.inputs import LineageOutline, outline
+from dq.contracts.lineage import LineageOutline, outline
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding
 from dq.portal.facts.names import slug

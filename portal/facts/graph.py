@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dq.contracts.lineage.inputs import DataObject, inputs_of
+from dq.contracts.lineage import DataObject, inputs_of
 from dq.portal.facts.card import Card
 
 Edge = tuple[str, str, str]

@@ -11,7 +11,7 @@ from dq.contracts import slo as promise
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CycleStatus, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Any
 
-from dq.contracts.access import open_beneath
+from dq.contracts.access import files as open_beneath
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRefused, Found, read
 from dq.contracts.model import Contract
@@ -39,7 +39,7 @@ def identities(found: Sequence[Found]) -> list[str]:
     for (root, *below), group in groupby(found, key=_folder):
         here = list(group)
         try:
-            with open_beneath.folder(root, below) as held:
+            with open_beneath.open_folder(root, below) as held:
                 told += [_identity(held, file.name.rpartition("/")[2], since) for file in here]
         except OSError:
             told += [""] * len(here)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dq.contracts.escaping.code import is_plain_name, python
+from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Server
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from dq.contracts.access.files import Found
 from dq.contracts.identity import Identity, identity
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.portal.facts import graph as lineage
 from dq.portal.facts import registry
 from dq.portal.facts.card import Card, Problem

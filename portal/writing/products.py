@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from dq.contracts.access.files import Found
 from dq.contracts.model import Contract
 from dq.contracts.shared.printable import in_json
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.history.replay import rewound
 from dq.portal.facts import registry

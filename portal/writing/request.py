@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.portal.facts.card import Problem
 from dq.store.engine import Store
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dq.contracts.access import open_beneath
+from dq.contracts.access import files
 from dq.contracts.access.files import shown
 from dq.contracts.shared.errors import Unreadable, UsageError
 
@@ -43,20 +43,20 @@ class Site:
         Raises OutsideFolder where a link lies, and OSError with the name of the file where it cannot be put.
         """
         self.paths.add(path)
-        *below, name = open_beneath.parts(path)
+        *below, name = files.parts(path)
         try:
             try:
                 self._put(below, name, data, make=False)
             except FileNotFoundError:
                 self._put(below, name, data, make=True)
-        except open_beneath.OutsideFolder:
+        except files.OutsideFolder:
             raise
         except OSError as error:
             # The system names the file beside, which is written first, or none.
             raise OSError(error.errno, error.strerror, str(self.root / path)) from error
 
     def _put(self, below: list[str], name: str, data: bytes, *, make: bool) -> None:
-        with open_beneath.folder(self.root, below, make=make) as folder:
+        with files.open_folder(self.root, below, make=make) as folder:
             if _holds(folder, name, data):
                 self.same += 1
             else:
@@ -85,9 +85,9 @@ class Site:
         """Removes what an earlier build put there and this one did not; folders that are empty then, too."""
         for path in sorted(set(before) - self.paths):
             try:
-                *below, name = open_beneath.parts(path)
-                with open_beneath.folder(self.root, below) as folder:
-                    open_beneath.remove(folder, name)
+                *below, name = files.parts(path)
+                with files.open_folder(self.root, below) as folder:
+                    files.remove(folder, name)
             except OSError:
                 continue
             self.removed += 1
@@ -105,7 +105,7 @@ class Site:
 
     def kept(self, name: str) -> bytes:
         """What an earlier build has kept under a name; nothing where there is none."""
-        with suppress(OSError), open_beneath.folder(self.root, [OWN]) as folder:
+        with suppress(OSError), files.open_folder(self.root, [OWN]) as folder:
             return _read(folder, name)
         return b""
 
@@ -116,18 +116,18 @@ class Site:
     def keep_for_next(self, name: str, data: bytes) -> None:
         """Keeps something for the next build, and forgets what was planned: this build has ended."""
         self._own(name, data)
-        with suppress(OSError), open_beneath.folder(self.root, [OWN]) as folder:
-            open_beneath.remove(folder, _PLANNED)
+        with suppress(OSError), files.open_folder(self.root, [OWN]) as folder:
+            files.remove(folder, _PLANNED)
 
     def _own(self, name: str, data: bytes) -> None:
-        with open_beneath.folder(self.root, [OWN], make=True) as folder:
+        with files.open_folder(self.root, [OWN], make=True) as folder:
             self._place(folder, name, data)
 
-    def _place(self, folder: open_beneath.Folder, name: str, data: bytes) -> None:
+    def _place(self, folder: files.Folder, name: str, data: bytes) -> None:
         # Written beside the lock, so that nobody publishes what a killed build has left of a file.
         beside = f"{_NEW_FILE}{os.getpid()}"
-        with open_beneath.folder(self.root, [OWN], make=True) as own:
-            file = open_beneath.open_file(own, beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        with files.open_folder(self.root, [OWN], make=True) as own:
+            file = files.open_file(own, beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
             with open(file, "wb") as new:
                 new.write(data)
             os.replace(beside, name, src_dir_fd=_number(own), dst_dir_fd=_number(folder))
@@ -149,8 +149,8 @@ def opened(root: Path) -> Iterator[Site]:
             f"{shown(root)} holds other files and is no portal's, so that nothing is written there.",
             "Choose a new or an empty folder.",
         )
-    with open_beneath.folder(root, [OWN], make=True) as folder:
-        held = open_beneath.open_file(folder, _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    with files.open_folder(root, [OWN], make=True) as folder:
+        held = files.open_file(folder, _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -158,35 +158,35 @@ def opened(root: Path) -> Iterator[Site]:
             raise Unreadable(
                 f"Another build is writing to {shown(root)}.", "Run the command again when it has ended."
             ) from None
-        with open_beneath.folder(root, [OWN]) as folder:
+        with files.open_folder(root, [OWN]) as folder:
             _remove_leftovers(folder)
         yield Site(root)
     finally:
         os.close(held)
 
 
-def _holds(folder: open_beneath.Folder, name: str, data: bytes) -> bool:
+def _holds(folder: files.Folder, name: str, data: bytes) -> bool:
     try:
-        return open_beneath.look(folder, name).st_size == len(data) and _read(folder, name) == data
+        return files.look(folder, name).st_size == len(data) and _read(folder, name) == data
     except OSError:
         return False
 
 
-def _read(folder: open_beneath.Folder, name: str) -> bytes:
-    with open(open_beneath.open_file(folder, name), "rb") as file:
+def _read(folder: files.Folder, name: str) -> bytes:
+    with open(files.open_file(folder, name), "rb") as file:
         return file.read(_MOST_KEPT)
 
 
-def _number(folder: open_beneath.Folder) -> int:
+def _number(folder: files.Folder) -> int:
     """The descriptor of an open folder: the portal is written where folders have one."""
     if isinstance(folder, str):
         raise UsageError("The portal cannot be written on this system.", "Build it on Linux or macOS.")
     return folder
 
 
-def _remove_leftovers(folder: open_beneath.Folder) -> None:
+def _remove_leftovers(folder: files.Folder) -> None:
     """What builds left that were killed while they wrote a file."""
     for name in os.listdir(folder):
         if name.startswith(_NEW_FILE):
             with suppress(OSError):
-                open_beneath.remove(folder, name)
+                files.remove(folder, name)

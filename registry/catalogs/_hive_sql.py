@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dq.contracts.access.text_format import CHARSETS, RFC_4180, TextFormat
-from dq.contracts.escaping.spark_sql import literal
+from dq.contracts.access.data_location import CHARSETS, RFC_4180, TextFormat
+from dq.contracts.escaping import spark_literal
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
@@ -166,8 +166,8 @@ def create(spec: TableSpec) -> str:
     told = text_options(spec)
     how += f" OPTIONS ({_pairs(told)})" if told else ""
     parts += [by, how] if spec.format in HIVE_SERDES else [how, by]
-    parts.append(f"LOCATION {literal(spec.location)}" if spec.location else "")
-    parts.append(f"COMMENT {literal(spec.description)}" if spec.description else "")
+    parts.append(f"LOCATION {spark_literal(spec.location)}" if spec.location else "")
+    parts.append(f"COMMENT {spark_literal(spec.description)}" if spec.description else "")
     parts.append(f"TBLPROPERTIES ({_pairs(dict(spec.parameters))})" if spec.parameters else "")
     return " ".join(part for part in parts if part)
 
@@ -198,7 +198,7 @@ def alter_columns(action: Action, spec: TableSpec) -> Iterator[str]:
         if change.field is ChangedField.COMMENT:
             yield (
                 f"ALTER TABLE {table(spec)} ALTER COLUMN {quoted(change.name)} "
-                f"COMMENT {literal(change.after or '')}"
+                f"COMMENT {spark_literal(change.after or '')}"
             )
 
 
@@ -207,18 +207,18 @@ def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
     altered = f"ALTER {kind(spec)} {table(spec)}"
     for change in action.changes:
         if change.field is ChangedField.LOCATION:
-            yield f"{altered} SET LOCATION {literal(change.after or '')}"
+            yield f"{altered} SET LOCATION {spark_literal(change.after or '')}"
         if change.field is ChangedField.DESCRIPTION and spec.format == VIEW:
             # COMMENT ON is for tables alone; of a view it is this property.
-            yield f"{altered} SET TBLPROPERTIES ('comment' = {literal(change.after or '')})"
+            yield f"{altered} SET TBLPROPERTIES ('comment' = {spark_literal(change.after or '')})"
         elif change.field is ChangedField.DESCRIPTION:
-            yield f"COMMENT ON TABLE {table(spec)} IS {literal(change.after or '')}"
+            yield f"COMMENT ON TABLE {table(spec)} IS {spark_literal(change.after or '')}"
     if any(change.field is ChangedField.READER for change in action.changes):
         yield f"{altered} SET SERDEPROPERTIES ({_pairs(text_options(spec))})"
     changed = {
         change.name: change.after for change in action.changes if change.field is ChangedField.PARAMETER
     }
-    gone = [literal(key) for key, value in changed.items() if value is None]
+    gone = [spark_literal(key) for key, value in changed.items() if value is None]
     if gone:
         yield f"{altered} UNSET TBLPROPERTIES IF EXISTS ({', '.join(gone)})"
     kept = {key: value for key, value in changed.items() if value is not None}
@@ -233,7 +233,7 @@ def schema(spec: TableSpec) -> str:
 
 def partition(values: Values) -> str:
     """PARTITION (…); every value as text, which Spark casts to the key's type."""
-    return f"PARTITION ({', '.join(f'{quoted(key)} = {literal(value)}' for key, value in values)})"
+    return f"PARTITION ({', '.join(f'{quoted(key)} = {spark_literal(value)}' for key, value in values)})"
 
 
 def kind(spec: TableSpec) -> str:
@@ -246,10 +246,10 @@ def table(spec: TableSpec) -> str:
 
 
 def _column(column: TableColumn) -> str:
-    comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
+    comment = f" COMMENT {spark_literal(column.comment)}" if column.comment else ""
     name, _, kind = column.spelled.partition(" ")
     return f"{quoted(name or column.name)} {kind or column.type}{comment}"
 
 
 def _pairs(parameters: dict[str, str]) -> str:
-    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in parameters.items())
+    return ", ".join(f"{spark_literal(key)} = {spark_literal(value)}" for key, value in parameters.items())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
-from dq.contracts.escaping.spark_sql import literal
+from dq.contracts.escaping import spark_literal
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.install import needing
@@ -244,7 +244,7 @@ class Hive:
             with _explained():
                 self._run(
                     f"ALTER TABLE {sql.table(live.spec)} ADD IF NOT EXISTS "
-                    f"{sql.partition(values)} LOCATION {literal(location)}"
+                    f"{sql.partition(values)} LOCATION {spark_literal(location)}"
                 )
         return there is None
 
@@ -259,7 +259,8 @@ class Hive:
             raise no_partition(database, name, values)
         with _explained():
             self._run(
-                f"ALTER TABLE {sql.table(live.spec)} {sql.partition(values)} SET LOCATION {literal(location)}"
+                f"ALTER TABLE {sql.table(live.spec)} {sql.partition(values)} "
+                f"SET LOCATION {spark_literal(location)}"
             )
 
     def partitions(self, database: str, name: str) -> list[Partition]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dq.contracts.access.text_format import RFC_4180, TextFormat
+from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.diff import LiveTable
 from dq.registry.table import (

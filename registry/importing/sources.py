@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from dq.contracts.access.address import is_remote
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.paths import is_data_path, unescaped

@@ -9,8 +9,7 @@ from datetime import date
 from typing import ClassVar
 
 from dq.contracts.model import Contract
-from dq.contracts.subscriptions.coverage import covered
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription, covered
 from dq.registry.diff import StepKind
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OBJECT, Key, TableSpec
 
@@ -247,8 +246,7 @@ def _expression(text: str, *, ended: bool) -> str | None:
     None where it is refused; of what has ended, the text by which an earlier dq named its filter.
     """
     # The parser of SQL takes time to start, and few subscriptions filter rows.
-    from dq.contracts.escaping.row_filter import guarded_filter
-    from dq.contracts.sql.guard import Guarded
+    from dq.contracts.sql.guard import Guarded, guarded_filter
 
     guarded = guarded_filter(text)
     if isinstance(guarded, Guarded):

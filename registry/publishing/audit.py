@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
-from dq.contracts.access.address import has_pattern, is_remote
+from dq.contracts.access.access_policy import has_pattern, is_remote
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.lake.paths import is_data_path, partition_folder
 from dq.lake.storage import file_system, split

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
-from dq.contracts.access import open_beneath
+from dq.contracts.access import files
 from dq.contracts.shared.errors import DqError
 from dq.registry.publishing.publication import DeliveryEvent, cloud_event, filter_texts
 from dq.registry.tables import consumer_notice
@@ -257,8 +257,8 @@ def _beginnings(event_id: str) -> tuple[str, str]:
 
 def _opened(path: Path) -> int:
     """The file, for this user only; not what a link of its name leads to."""
-    with open_beneath.folder(path.parent) as folder:
-        file = open_beneath.open_file(folder, path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with files.open_folder(path.parent) as folder:
+        file = files.open_file(folder, path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise OSError(errno.EINVAL, "is no plain file", str(path))

@@ -13,7 +13,7 @@ import yaml
 from fakes.schemas import document
 
 from dq.contracts.columns import catalog_type
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 from dq.registry.exporting.export import walk
 
 # Type, and what a JSON Schema and Avro make of it; None where that is the same.

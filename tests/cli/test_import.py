@@ -17,7 +17,7 @@ import pytest
 from fakes.late_s3 import LateS3, environment
 from pyarrow import parquet
 
-from dq.contracts.access.text_format import text_format
+from dq.contracts.access.data_location import text_format
 from dq.contracts.columns import catalog_type
 from dq.contracts.yaml.parse import parse
 

@@ -14,7 +14,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 
 from dq.contracts.columns import catalog_type
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 from dq.lake.types import ICEBERG_TYPES
 from dq.registry.iceberg.conversion import ddl
 from dq.registry.importing.contract_text import Imported, contract_text

@@ -21,7 +21,7 @@ from dq.cli.lineage.sending import EventSender
 from dq.cli.lineage.transport import transport
 from dq.cli.world.environment import World
 from dq.contracts.access.data_location import DataPlace
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 
 DAY = ("check", "--channel", "console", "--partition")
 

@@ -12,7 +12,7 @@ import yaml
 from fakes.schemas import document, facts
 from jsonschema import Draft202012Validator
 
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 
 # Form -> how its file is called and imported, and what of a schema it cannot say: that is policy.
 FORMS = {

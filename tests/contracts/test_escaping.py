@@ -22,7 +22,7 @@ from jinja2 import Environment, StrictUndefined
 from markdown_it import MarkdownIt
 from prometheus_client.parser import text_string_to_metric_families
 
-from dq.contracts.escaping.targets import TARGETS
+from dq.contracts.escaping import TARGETS
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.writing import commented
 
@@ -237,7 +237,7 @@ def test_no_other_module_escapes_text_of_its_own() -> None:
         "cli/terminal/output.py": "rich's own markup, of help texts",
         "cli/world/spark.py": "options of the operator's own Java",
         "contracts/shared/install.py": "below the table; Windows has quotes of its own",
-        "contracts/yaml/insertion/insert.py": "below the table",
+        "contracts/yaml/insertion.py": "below the table",
         "portal/writing/templates.py": "Jinja's autoescape, which every template has",
     }
     own = re.compile(

@@ -16,7 +16,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import backtest
 from dq.dataquality.checks import built_in

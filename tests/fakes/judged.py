@@ -11,7 +11,7 @@ from fakes.command import Place
 from fakes.planted import Rows, planted
 from fakes.shipped import Shipped
 
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 
 _KINDS = {"integer": "number", "number": "number", "string": "text", "date": "date", "timestamp": "date"}
 # How a fault was met -> its sign in the table.

@@ -10,7 +10,7 @@ from typing import Any
 from fakes.registrar import Nursery, nursery, serve
 
 from dq.contracts.model import Contract
-from dq.contracts.subscriptions.subscription import Subscription, read
+from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.yaml.parse import parse
 from dq.registry.diff import StepResult
 from dq.registry.glue.client import Rate

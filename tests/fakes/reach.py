@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dq.contracts.access.reach import Reach, reach
+from dq.contracts.access.access_policy import Reach, reach
 
 BUCKETS = ("s3://b", "s3://bucket", "s3://lake", "foo://bucket")
 

@@ -31,7 +31,7 @@ from fakes.work import bytes_read
 from dq.cli.main import run
 from dq.contracts.access import files
 from dq.contracts.shared.errors import Unreadable
-from dq.contracts.yaml import load
+from dq.contracts.yaml import parse
 from dq.store.engine import open_store
 
 CANARY = "CANARY-7f3a"
@@ -714,7 +714,7 @@ def test_subscriptions_that_are_links_are_refused(home: Home, capfd) -> None:
 def test_a_contract_that_the_caller_of_python_names_may_be_a_link(home: Home) -> None:
     home.trick.symlink_to("good.odcs.yaml")
 
-    assert load.read(home.trick).id == "good"
+    assert parse.read(home.trick).id == "good"
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "{pipe}"])
@@ -725,7 +725,7 @@ def test_a_contract_that_the_caller_of_python_names_is_a_plain_file_in_the_end(
     home.trick.symlink_to(target.format(pipe=home.outside / "pipe"))
 
     with woken(target), pytest.raises(Unreadable, match="is not read"):
-        load.read(home.trick)
+        parse.read(home.trick)
 
 
 def test_the_working_folder_may_be_reached_through_a_link(home: Home, monkeypatch, capfd) -> None:

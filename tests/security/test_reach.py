@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.access.reach import Reach, reach
+from dq.contracts.access.access_policy import Reach, reach
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.lake.storage import split

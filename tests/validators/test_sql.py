@@ -8,8 +8,7 @@ import pytest
 
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.sql import text as sql
-from dq.contracts.sql.guard import Guarded, guarded
-from dq.contracts.sql.rule import query
+from dq.contracts.sql.guard import Guarded, guarded, query
 from dq.contracts.yaml.parse import parse
 
 

@@ -13,8 +13,7 @@ from hashlib import sha256
 from dq.contracts.diff.element import Change
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
-from dq.contracts.subscriptions.coverage import reaches
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription, reaches
 from dq.validators.compat.classification.model import (
     Bump,
     Effect,

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from dq.contracts.diff.element import Change, ElementKind, FlatElement
 from dq.contracts.diff.facts import changes
-from dq.contracts.diff.level import date_of, name_of
 from dq.contracts.diff.normalize import normalise
+from dq.contracts.diff.promises import date_of, name_of
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions import Subscription
 from dq.validators.compat.classification import table
 from dq.validators.compat.classification.model import (
     DEFAULT_ENGINES,

@@ -10,8 +10,8 @@ from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.document_kind import is_contract
-from dq.contracts.subscriptions.subscription import Subscription, read
-from dq.contracts.tables.promised_tables import PromisedTable, promised_tables
+from dq.contracts.subscriptions import Subscription, read
+from dq.contracts.tables import PromisedTable, promised_tables
 from dq.contracts.yaml.parse import parse
 from dq.validators.git.base import Base, Changed, Content, is_same_content
 from dq.validators.git.objects import TreeEntry, entry_contents

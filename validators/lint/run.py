@@ -21,7 +21,7 @@ from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.subscriptions.subscription import Subscription, read
+from dq.contracts.subscriptions import Subscription, read
 from dq.validators import rules as rules_shelf
 from dq.validators.context import Subscribed, Unenforced, nothing
 from dq.validators.lint.linter import MAX_OF_ONE_RULE, Gate, JudgedFile, among_others, ancestors, judge

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.contracts.escaping.lines import github_data, github_property
+from dq.contracts.escaping import github_data, github_property
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.printable import one_line
 from dq.validators.lint import Linted

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from dq.contracts.escaping.markup import xml, xml_attribute
+from dq.contracts.escaping import xml, xml_attribute
 from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dq.contracts.escaping.markdown import code, escaped
+from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
@@ -57,13 +57,13 @@ def _heading(linted: Linted) -> str:
 
 def _row(finding: Finding) -> list[str]:
     at = finding.at
-    where = code(f"{at.file}:{at.line}")
+    where = markdown_code(f"{at.file}:{at.line}")
     return [
         f"{_MARKS[finding.severity]} {finding.severity}",
         where,
-        code(finding.rule),
-        escaped(finding.message),
-        escaped(finding.mend),
+        markdown_code(finding.rule),
+        markdown_text(finding.message),
+        markdown_text(finding.mend),
     ]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dq.contracts.access.reach import reach
+from dq.contracts.access.access_policy import reach
 from dq.dataquality.answers.statistics.facts import Wanted
 from dq.dataquality.answers.statistics.prove import source_of
 from dq.dataquality.model.column import Column

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dq.contracts.access.reach import reach
+from dq.contracts.access.access_policy import reach
 from dq.contracts.shared.outcome import Status
 from dq.dataquality import Request, check
 from dq.dataquality.answers.levers import ALL, NONE, Lever

@@ -13,7 +13,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.spelling import nearest
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, Unit
 from dq.dataquality.clauses.coverage import State

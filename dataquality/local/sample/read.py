@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
-from dq.contracts.access.text_format import RFC_4180, TextFormat
+from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
 from dq.contracts.shared.errors import Unreadable, UsageError

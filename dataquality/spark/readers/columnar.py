@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote, unquote, urlsplit
 
-from dq.contracts.access.address import is_remote
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.partitions import only, without

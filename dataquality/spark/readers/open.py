@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from dq.contracts.access.data_location import CATALOGS, resolve, server_of
-from dq.contracts.access.reach import Reach
-from dq.contracts.access.text_format import RFC_4180, TextFormat, text_format
+from dq.contracts.access.access_policy import Reach
+from dq.contracts.access.data_location import CATALOGS, RFC_4180, TextFormat, resolve, server_of, text_format
 from dq.contracts.columns import row_type
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.data_formats import FORMATS

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.text_format import TextFormat
+from dq.contracts.access.data_location import TextFormat
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dq.contracts.escaping.code import dbt_name, is_dbt_name, is_dbt_value, is_plain_name, jinja
+from dq.contracts.escaping import dbt_name, is_dbt_name, is_dbt_value, is_plain_name, jinja
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.yaml.writing import block, quoted
 from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, words

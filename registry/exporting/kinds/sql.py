@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.access.data_location import formats
-from dq.contracts.escaping.spark_sql import literal, name_in_file
+from dq.contracts.escaping import spark_literal, spark_name_in_file
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented
@@ -23,15 +23,15 @@ def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
 
 def _statement(contract: Contract, one: SchemaObject, losses: Losses) -> str:
     said = [
-        f"  {name_in_file(prop.column)} {_type(prop.column, prop, kind, losses)}"
+        f"  {spark_name_in_file(prop.column)} {_type(prop.column, prop, kind, losses)}"
         + (" NOT NULL" if prop.required else "")
         + _comment(prop.column, prop.description, losses)
         for prop, kind in columns(one)
     ]
-    keys = ", ".join(name_in_file(prop.column) for prop in one.primary_key())
+    keys = ", ".join(spark_name_in_file(prop.column) for prop in one.primary_key())
     if keys:
         losses.note(one.name, "the primary key", "a comment")
-    lines = [f"-- PRIMARY KEY ({keys})" if keys else "", f"CREATE TABLE {name_in_file(one.column)} ("]
+    lines = [f"-- PRIMARY KEY ({keys})" if keys else "", f"CREATE TABLE {spark_name_in_file(one.column)} ("]
     lines += [",\n".join(said), ")", *_tail(contract, one, losses)]
     return "\n".join(line for line in lines if line) + ";\n"
 
@@ -40,7 +40,7 @@ def _tail(contract: Contract, one: SchemaObject, losses: Losses) -> Iterator[str
     found = formats(contract, one)
     if len(found) == 1:
         yield f"USING {next(iter(found))}"
-    partitions = ", ".join(name_in_file(prop.column) for prop in one.partition_keys())
+    partitions = ", ".join(spark_name_in_file(prop.column) for prop in one.partition_keys())
     if partitions:
         yield f"PARTITIONED BY ({partitions})"
     comment = _comment(one.name, one.description, losses)
@@ -55,14 +55,14 @@ def _comment(where: str, value: str | None, losses: Losses) -> str:
     line = commented(value)
     if line != value:
         losses.note(where, "a description of several lines, or with signs that are not shown,", "one line")
-    return f" COMMENT {literal(line)}"
+    return f" COMMENT {spark_literal(line)}"
 
 
 def _type(where: str, prop: Property | None, kind: DataType, losses: Losses) -> str:
     inside = list(zip(inner(prop, kind), kind.parts, strict=True))
     if kind.name == "struct":
         fields = [
-            f"{name_in_file(name)}: {_type(f'{where}.{name}', one, part, losses)}"
+            f"{spark_name_in_file(name)}: {_type(f'{where}.{name}', one, part, losses)}"
             + (" NOT NULL" if one and one.required else "")
             + _comment(f"{where}.{name}", one.description if one else None, losses)
             for name, (one, part) in zip(kind.names, inside, strict=True)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dq.contracts.diff.element import Change, ElementKind, Motion
 from dq.contracts.diff.facts import changes
 from dq.contracts.diff.normalize import normalise
-from dq.contracts.diff.schedule_compare import Fires
+from dq.contracts.diff.promises import Fires
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 

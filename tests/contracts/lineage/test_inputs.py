@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dq.contracts.lineage.inputs import consumers, inputs
+from dq.contracts.lineage import consumers, inputs
 from dq.contracts.yaml.parse import parse
 
 

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from dq.contracts.patterns.pattern import refused, searched
-from dq.contracts.patterns.recursion import in_sql, recursion
+from dq.contracts.patterns.pattern import in_sql, recursion, refused, searched
 from dq.dataquality.answers.rows import pattern as in_python
 from dq.dataquality.sql.formats import java
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from dq.contracts.node import Node
 from dq.contracts.shared.source_map import PLACE, plain
-from dq.contracts.yaml import cst_reader, source
-from dq.contracts.yaml.formatting import Formatted, formatted
-from dq.contracts.yaml.key_order import ORDER, REST, kind_below
+from dq.contracts.yaml import formatting, source
+from dq.contracts.yaml.formatting import ORDER, REST, Formatted, formatted, kind_below
 from dq.contracts.yaml.parse import parse
 
 # The long form is benchmarks/random_tests.py.
@@ -36,7 +35,7 @@ def data_of(text: str) -> Any:
 
 
 def comments(text: str) -> list[str]:
-    return cst_reader.read(text.replace("\r\n", "\n")).comments
+    return formatting.read(text.replace("\r\n", "\n")).comments
 
 
 # --- tables

@@ -6,7 +6,7 @@ import pytest
 
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
-from dq.contracts.yaml.insertion.insert import Addition, NoPlace, insert, reaches
+from dq.contracts.yaml.insertion import Addition, NoPlace, insert, reaches
 
 REQUIRED = Addition(("columns", 0), "required", True, "no NULL")
 LEAST = Addition(("columns", 0, "options"), "minimum", 0, "smallest 12")

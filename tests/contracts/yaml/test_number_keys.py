@@ -8,7 +8,7 @@ import pytest
 
 from dq.contracts.model import Price, Property
 from dq.contracts.schema import Quality, TypeOptions
-from dq.contracts.yaml.frame import NUMBER_KEYS
+from dq.contracts.yaml.source import NUMBER_KEYS
 
 
 def _number_keys(model: type) -> set[str]:

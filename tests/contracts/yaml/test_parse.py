@@ -7,8 +7,7 @@ import pytest
 from dq.contracts import servers, versions
 from dq.contracts.model import Contract, Member, Team
 from dq.contracts.typed import MAX_FINDINGS
-from dq.contracts.yaml.odcs_rules import nodes
-from dq.contracts.yaml.parse import parse
+from dq.contracts.yaml.parse import nodes, parse
 
 MINIMAL = b"apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\n"
 

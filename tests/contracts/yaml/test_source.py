@@ -7,10 +7,10 @@ import datetime as dt
 import pytest
 import yaml
 
+from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.shared.outcome import Location
-from dq.contracts.shared.source_map import PLACE, Place, plain
-from dq.contracts.yaml.source import MAX_BYTES, read
-from dq.contracts.yaml.yaml_builder import MAX_DEPTH, MAX_EXPANSION
+from dq.contracts.shared.source_map import MAX_DEPTH, PLACE, Place, plain
+from dq.contracts.yaml.source import MAX_EXPANSION, read
 
 
 def _values(text: str) -> object:

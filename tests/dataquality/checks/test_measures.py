@@ -163,7 +163,7 @@ def test_the_numbers_are_those_of_numpy_and_of_pandas_by_group(
 
 def kinds() -> Iterator[Any]:
     """The metrics as the words of --rule."""
-    from dq.contracts.measures.table import MEASURES
+    from dq.contracts.metrics import MEASURES
 
     return iter(MEASURES.values())
 

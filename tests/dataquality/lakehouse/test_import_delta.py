@@ -10,7 +10,7 @@ from fakes import lakehouse
 from fakes.command import Place
 
 from dq.contracts.columns import catalog_type
-from dq.contracts.yaml.load import read
+from dq.contracts.yaml.parse import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

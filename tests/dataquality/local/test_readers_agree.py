@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.access.text_format import text_format
+from dq.contracts.access.data_location import text_format
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse

@@ -23,7 +23,7 @@ from fakes.lake_grants import (
 )
 
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.subscriptions.subscription import read
+from dq.contracts.subscriptions import read
 from dq.registry.apply import apply, propose
 from dq.registry.glue.tables import Glue
 from dq.registry.lake_formation.client import LakeFormation

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts import extension, model, schema, servers, shared_nodes
-from dq.contracts.diff.element import Change, ElementKind, Motion
-from dq.contracts.diff.reading import FOLDED
+from dq.contracts.diff.element import FOLDED, Change, ElementKind, Motion
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fragments.compat import TODAY, contract, document
 
-from dq.contracts.subscriptions.subscription import Subscription, read
+from dq.contracts.subscriptions import Subscription, read
 from dq.validators.compat import Bump, DiffTerms, Judged, Mode, Verdict, Waiver, diff
 from dq.validators.compat.classification.model import engine
 from dq.validators.compat.rules import RULES

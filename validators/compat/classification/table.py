@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from dq.contracts.diff.element import Change, ElementKind, Motion
-from dq.contracts.diff.level import date_of
-from dq.contracts.diff.normalize import COORDINATES
-from dq.contracts.diff.schedule_compare import Fires
-from dq.contracts.diff.threshold import RuleThreshold
+from dq.contracts.diff.normalize import COORDINATES, RuleThreshold
+from dq.contracts.diff.promises import Fires, date_of
 from dq.validators.compat.classification import schema_changes
 from dq.validators.compat.classification import schema_changes as partitions
 from dq.validators.compat.classification import schema_changes as types

@@ -25,8 +25,8 @@ Good:
 Mend: Write elapsed time such as 30m or 2h, quiet hours such as "22:00-07:00", and a zone of the tz database.
 """
 
-from dq.contracts.access.alert_terms import RULE as FAULT
-from dq.contracts.access.alert_terms import route_terms
+from dq.contracts.access.alert_target import RULE as FAULT
+from dq.contracts.access.alert_target import route_terms
 from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 

@@ -29,8 +29,7 @@ Mend: Write the argument, the operator or the unit as the metric takes it; docs/
 for each.
 """
 
-from dq.contracts.measures.read import measure_named, read
-from dq.contracts.measures.terms import Measurement
+from dq.contracts.metrics import Measurement, measure_named, read
 from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 

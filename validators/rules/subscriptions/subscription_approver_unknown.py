@@ -13,7 +13,7 @@ Mend: Name the contract's team, a member of it whose role is owner, steward or a
 of its roles. A new approver is merged into the contract first.
 """
 
-from dq.contracts.subscriptions.approval import approvers, is_approver
+from dq.contracts.subscriptions import approvers, is_approver
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, item_fault, of_subscription
 
 

@@ -11,7 +11,7 @@ Good:
 Mend: Write `object.column` as the contract's schema names them; an object alone means all of its columns.
 """
 
-from dq.contracts.subscriptions.coverage import unknown_columns, unknown_tags
+from dq.contracts.subscriptions import unknown_columns, unknown_tags
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, item_fault, of_subscription
 
 

@@ -17,7 +17,7 @@ single object.
 """
 
 from dq.contracts.shared.spelling import suggestion
-from dq.contracts.subscriptions.coverage import covered
+from dq.contracts.subscriptions import covered
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 _KEY = "rowFilter"
@@ -27,8 +27,7 @@ def subscribed(one: Subscription, among: Subscribed) -> Faults:
     if one.row_filter is None:
         return
     # Imported here: the parser of SQL takes time to start, and few subscriptions filter rows.
-    from dq.contracts.escaping.row_filter import guarded_filter
-    from dq.contracts.sql.guard import Refused
+    from dq.contracts.sql.guard import Refused, guarded_filter
 
     found = guarded_filter(one.row_filter)
     if isinstance(found, Refused):

@@ -14,7 +14,7 @@ Mend: Ask the contract's owner, and name them under `approvers`; or leave the co
 and `tags`, a subscription is about every column.
 """
 
-from dq.contracts.subscriptions.coverage import covered
+from dq.contracts.subscriptions import covered
 from dq.validators.rule import (
     Argument,
     Fault,

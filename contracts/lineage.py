@@ -1,10 +1,4 @@
-"""Who is made from whom: the declared inputs of contracts, as far as their own texts say so.
-
-An object's inputs stand in three places. `customProperties` with `property: inputs`, on the object or, for
-all objects, on the contract; `transformSourceObjects` of properties; the `to` of relationships. Each names a
-contract (`crm`, `crm@2`), an object of it (`crm/customers`, `crm.customers`), or an object alone
-(`customers`); columns behind it are left out. A name that fits several contracts is no one's.
-"""
+"""Who is made from whom: the declared inputs of contracts, as far as their own texts say so."""
 
 from __future__ import annotations
 
@@ -14,6 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dq.contracts.model import Contract, SchemaObject
+
+# Who is made from whom: the declared inputs of contracts, as far as their own texts say so.
+#
+# An object's inputs stand in three places. `customProperties` with `property: inputs`, on the object or,
+# for
+# all objects, on the contract; `transformSourceObjects` of properties; the `to` of relationships. Each
+# names a
+# contract (`crm`, `crm@2`), an object of it (`crm/customers`, `crm.customers`), or an object alone
+# (`customers`); columns behind it are left out. A name that fits several contracts is no one's.
 
 DataObject = tuple[str, str]
 """A contract by its key, and the name of one of its objects."""

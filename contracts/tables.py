@@ -1,8 +1,4 @@
-"""The tables that a contract promises, as far as its text alone tells: for comparing contracts of a registry.
-
-Nothing outside of the contract is asked: a variable stands for its default, and a place that needs another
-one, or that dq does not read, is unknown.
-"""
+"""The tables that a contract promises, by their names in a catalog and their folders."""
 
 from __future__ import annotations
 
@@ -13,14 +9,52 @@ from dataclasses import dataclass
 from posixpath import normpath
 from typing import NamedTuple
 
-from dq.contracts.access.address import parse
+from dq.contracts.access.access_policy import parse
 from dq.contracts.access.data_location import is_lake, paths, resolve
 from dq.contracts.model import Contract, SchemaObject, Server
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Location
 from dq.contracts.slo import NOT_IN_FORCE
-from dq.contracts.tables.table_name import database_name, is_view, table_folder, table_name
+
+# The database, name and folder of a table, as `dq register` writes them into a catalog.
+
+_PATTERN = re.compile(r"[*?\[{]")
+
+
+def database_name(contract: Contract, server_database: str) -> str:
+    """Return the server's database, else domain and data product, else the contract's name or id."""
+    if server_database:
+        return server_database.lower()
+    parts = [part for part in (contract.domain, contract.data_product) if part]
+    words = "_".join(parts) or contract.name or contract.id
+    word = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
+    return f"_{word}" if word[:1].isdigit() else word
+
+
+def table_name(schema_object: SchemaObject) -> str:
+    """Return the object's physical name, else its name, in lower case."""
+    return schema_object.column.lower()
+
+
+def is_view(schema_object: SchemaObject) -> bool:
+    """Whether the object is a view, which has no folder of its own."""
+    return (schema_object.physical_type or "").lower() == "view"
+
+
+def table_folder(path: str) -> str:
+    """Return the folder of a pattern such as `s3://lake/orders/*.parquet`; a table is a folder."""
+    steps = path.split("/")
+    pattern = next((index for index, step in enumerate(steps) if _PATTERN.search(step)), len(steps))
+    return "/".join(steps[:pattern])
+
+
+# The tables that a contract promises, as far as its text alone tells: for comparing contracts of a
+# registry.
+#
+# Nothing outside of the contract is asked: a variable stands for its default, and a place that needs
+# another
+# one, or that dq does not read, is unknown.
 
 # No contract that people write has more; one that was made to cost time is compared by the first of them.
 MAX_TABLES = 1_000

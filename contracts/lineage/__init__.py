@@ -1,1 +1,0 @@
-"""Which product is made from which, as contracts declare it."""

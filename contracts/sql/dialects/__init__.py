@@ -1,1 +1,0 @@
-"""What words mean in the dialects of SQL."""

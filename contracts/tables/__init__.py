@@ -1,1 +1,0 @@
-"""The tables that contracts promise, by their names in a catalog and their folders."""
