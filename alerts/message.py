@@ -22,9 +22,8 @@ from dq.alerts.incident import (
     is_digest,
     listing,
 )
-from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.outcome import End, IncidentKey, Severity
-from dq.contracts.shared.printable import one_line
+from dq.contracts.shared.wording import counted, first_of, one_line
 
 # How many deliveries or partitions an incident is about, in words. Subjects come by their names.
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from dq.cli.publishing.delivering import Delivered
     from dq.cli.publishing.library import publish
     from dq.contracts.model import Contract
-    from dq.contracts.shared.errors import DqError
-    from dq.contracts.shared.outcome import Finding
+    from dq.contracts.shared.outcome import DqError, Finding
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.parse import BrokenContract
     from dq.contracts.yaml.parse import read as load
@@ -48,7 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "DqError": "dq.contracts.shared.errors",
+    "DqError": "dq.contracts.shared.outcome",
     # A contract, and what the gate says of it.
     "Contract": "dq.contracts.model",
     "BrokenContract": "dq.contracts.yaml.parse",

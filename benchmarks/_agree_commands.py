@@ -30,7 +30,7 @@ from _agree_claims import (
 from _agree_types import RandomTable
 from fakes.command import Place, Ran
 
-from dq.contracts.columns import row_type
+from dq.contracts.types import row_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.session import spark_errors
 from dq.lake.paths import is_data_path

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 
-from dq.contracts.shared import printable
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.printable import block, inert, one_line
+from dq.contracts.shared import wording
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import block, inert, one_line
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.text import name
 from dq.contracts.yaml import writing
@@ -26,12 +26,12 @@ def html(text: str) -> str:
 
 def xml(text: str) -> str:
     """The text between tags of XML 1.0."""
-    return printable.in_xml(escape(text, quote=False))
+    return wording.in_xml(escape(text, quote=False))
 
 
 def xml_attribute(text: str) -> str:
     """The text in an attribute of XML 1.0, where a parser would make a blank of what breaks a line."""
-    return printable.in_xml(escape(text)).replace("\n", "&#10;").replace("\t", "&#9;")
+    return wording.in_xml(escape(text)).replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 # Text in lines that services read: Slack's mrkdwn, workflow commands of GitHub, samples of Prometheus.
@@ -247,16 +247,14 @@ TARGETS: dict[str, EscapingTarget] = {
     "github message": EscapingTarget(github_data, "GitHub's runner", "reports of dq validate"),
     "github property": EscapingTarget(github_property, "GitHub's runner", "reports of dq validate"),
     "html": EscapingTarget(html, "browsers, mail programs", "dq export html, mail, notebooks"),
-    "json": EscapingTarget(
-        printable.in_json, "JSON readers, and runners in their logs", "every --format json"
-    ),
-    "lines": EscapingTarget(printable.block, "terminals", "everything printed"),
+    "json": EscapingTarget(wording.in_json, "JSON readers, and runners in their logs", "every --format json"),
+    "lines": EscapingTarget(wording.block, "terminals", "everything printed"),
     "markdown": EscapingTarget(markdown_text, "GitHub, GitLab", "reports, comments on pull requests"),
     "markdown code": EscapingTarget(markdown_code, "GitHub, GitLab", "reports, comments on pull requests"),
-    "one line": EscapingTarget(printable.one_line, "terminals", "everything printed"),
+    "one line": EscapingTarget(wording.one_line, "terminals", "everything printed"),
     "prometheus label": EscapingTarget(prometheus_label, "Prometheus", "dq metrics"),
     "python": EscapingTarget(python, "Python", "dq export pandera, the portal's lines to copy"),
-    "runner": EscapingTarget(printable.inert, "runners of CI", "everything printed"),
+    "runner": EscapingTarget(wording.inert, "runners of CI", "everything printed"),
     "shell word": EscapingTarget(shell_word, "POSIX shells", "commands in messages and findings"),
     "slack": EscapingTarget(_slack, "Slack: mrkdwn", "incidents and digests"),
     "spark sql literal": EscapingTarget(

@@ -1,40 +1,119 @@
-"""What dq adds to ODCS: one custom property per place, its value typed and closed.
-
-| on | property | model |
-|---|---|---|
-| an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`) | `delivery` | `Delivery` |
-| an object | `dataset` | `Dataset` |
-| a server | `csv` | `Csv` |
-| a quality rule | `scope` | `Scope` |
-| a support channel | `route` | `Route` |
-
-On ODCS 3.2 the entry says `vendor: dq`.
-"""
+"""What dq adds to ODCS: one custom property per place, its value typed and closed, and its JSON Schema."""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from dq.contracts.model import (
+    PLACE,
     Contract,
     CustomProperty,
     Extensible,
+    Node,
+    Place,
     Quality,
     SchemaObject,
     Server,
     SlaProperty,
     SupportChannel,
+    plain,
 )
-from dq.contracts.node import Node
 from dq.contracts.schedule.calendar_days import DayEffect, FreeDays
-from dq.contracts.shared.data_formats import DataFormat
-from dq.contracts.shared.extension_values import Date, Marker, Partition, Sign
 from dq.contracts.shared.outcome import Finding, mistake
-from dq.contracts.shared.source_map import Place, plain
+from dq.contracts.shared.units import DataFormat
 from dq.contracts.typed import typed
+
+# The kinds of values that dq's own terms hold: dates, texts, templates of partitions, markers, signs.
+
+_LONGEST_NAME = 255
+
+
+def _date(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return dt.date.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is not a date such as 2027-01-31") from None
+    return value
+
+
+def _partition(value: object) -> object:
+    """`{key: template}` or `{key: [template, …]}`, without the places that the reader left inside."""
+    if not isinstance(value, dict):
+        raise ValueError("it must be a mapping from partition columns to values")
+    made = {}
+    for key, templates in value.items():
+        if key == PLACE:
+            continue
+        listed = templates if isinstance(templates, list) else [templates]
+        if not listed or not all(isinstance(one, str) for one in listed):
+            raise ValueError(f"{key} must be text or a list of texts; quote numbers and dates")
+        made[key] = listed
+    if not made:
+        raise ValueError("it names no partition column")
+    return made
+
+
+# A marker of such a name would be taken for data, or for what a table format keeps of itself.
+_DATA = re.compile(
+    r"(?i).*\.(parquet|orc|avro|json|csv|txt|gz|zst|snappy|lz4|bz2|crc)|.*=.*|_temporary|_delta_log|_metadata"
+    r"|_common_metadata|metadata|\.hoodie"
+)
+
+
+def _marker(value: object) -> object:
+    """One file name that is no name of data."""
+    if not isinstance(value, str):
+        return value
+    unseen = not value.isprintable() or value != value.strip()
+    if unseen or re.search(r"[/\\:*?\[\]{}#%~]", value) or not value.strip(". "):
+        raise ValueError(f"{value!r} is not one file name such as _SUCCESS")
+    if len(value.encode()) > _LONGEST_NAME:
+        raise ValueError(f"it is longer than {_LONGEST_NAME} bytes")
+    if _DATA.fullmatch(value):
+        raise ValueError(f"{value!r} is a name that data has; a marker is such as _SUCCESS")
+    return value
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it must not be empty")
+    return text
+
+
+Date = Annotated[dt.date, BeforeValidator(_date)]
+
+Filled = Annotated[str, AfterValidator(_filled)]
+
+Marker = Annotated[str, BeforeValidator(_marker), WithJsonSchema({"type": "string"})]
+
+_TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+Partition = Annotated[
+    dict[str, list[str]],
+    BeforeValidator(_partition),
+    WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, _TEXTS]}}),
+]
+
+
+Sign = Annotated[str, Field(min_length=1, max_length=1)]
+
+
+# What dq adds to ODCS: one custom property per place, its value typed and closed.
+#
+# | on | property | model |
+# |---|---|---|
+# | an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`) | `delivery` | `Delivery` |
+# | an object | `dataset` | `Dataset` |
+# | a server | `csv` | `Csv` |
+# | a quality rule | `scope` | `Scope` |
+# | a support channel | `route` | `Route` |
+#
+# On ODCS 3.2 the entry says `vendor: dq`.
 
 VENDOR = "dq"
 
@@ -294,4 +373,60 @@ def json_schema() -> dict[str, object]:
             for name in MODELS
         ],
         "$defs": plain(definitions),
+    }
+
+
+# What dq adds to ODCS as a JSON Schema of the whole contract: editors lay it over the official one.
+
+
+def editor_schema() -> dict[str, object]:
+    """The schema, which says nothing but what dq's own values look like, and where.
+
+    Written in draft 7, which every editor knows.
+    """
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "What dq adds to an ODCS contract",
+        "type": "object",
+        "properties": {
+            # ODCS 3.0 and 3.1, where an SLA entry takes no custom property.
+            "customProperties": {"items": _custom_property({"pattern": "^delivery:"}, "delivery")},
+            "slaProperties": {"items": _custom("delivery")},
+            "schema": {"items": _element(_custom("dataset"))},
+            "support": {"items": _custom("route")},
+        },
+        "$defs": {**_definitions(), "property": _element({"properties": {}})},
+    }
+
+
+def _definitions() -> dict[str, Any]:
+    made = json_schema()["$defs"]
+    assert isinstance(made, dict)
+    return made
+
+
+def _custom(name: str) -> dict[str, Any]:
+    """A mapping whose custom property of this name is ours."""
+    return {"properties": {"customProperties": {"items": _custom_property({"const": name}, name)}}}
+
+
+def _custom_property(named: dict[str, str], value: str) -> dict[str, Any]:
+    """A custom property: when it has the name, and no other vendor, its value is of this kind."""
+    return {
+        "if": {"required": ["property"], "properties": {"property": named, "vendor": {"const": VENDOR}}},
+        "then": {"properties": {"value": {"$ref": f"#/$defs/{value}"}}},
+    }
+
+
+def _element(more: dict[str, Any]) -> dict[str, Any]:
+    """An object or a property: quality rules and properties at any depth."""
+    inside = {"$ref": "#/$defs/property"}
+    return {
+        "properties": {
+            **more["properties"],
+            "quality": {"items": _custom("scope")},
+            "properties": {"items": inside},
+            "items": inside,
+            "map": {"properties": {"key": inside, "value": inside}},
+        }
     }

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from dq.contracts.model import OPERATORS, Property, Quality, SchemaObject
+from dq.contracts.model import OPERATORS, PLACE, Place, Property, Quality, SchemaObject, plain
 from dq.contracts.shared.outcome import Location
-from dq.contracts.shared.source_map import PLACE, Place, plain
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared.wording import suggestion
 
 # TABLE: the metrics of dq's own engine: what they are asked of, and which arguments and units they take.
 

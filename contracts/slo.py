@@ -14,13 +14,11 @@ from fractions import Fraction
 
 from dq.contracts import extension
 from dq.contracts.extension import Delivery
-from dq.contracts.model import Contract, SchemaObject, SlaProperty
-from dq.contracts.node import Node
+from dq.contracts.model import Contract, Node, SchemaObject, SlaProperty
 from dq.contracts.schedule import Cycle, Dialect, DstPolicy, FreeDays, Schedule, check, cycles, parse
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Finding, Severity, mistake
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared.outcome import Finding, Severity, TextFault, mistake
 from dq.contracts.shared.units import parse_elapsed
+from dq.contracts.shared.wording import suggestion
 
 # A missing snapshot is given up when three more were due; a missing partition can still be delivered.
 GIVE_UP_PARTITION = timedelta(days=14)

@@ -11,12 +11,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from dq.contracts.identity import Identity
-from dq.contracts.model import Contract, Property, SchemaObject, Team
-from dq.contracts.node import Node, no_items
-from dq.contracts.shared.extension_values import Date, Filled
+from dq.contracts.extension import Date, Filled
+from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, no_items
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.wording import nearest
 from dq.contracts.typed import typed
 from dq.contracts.yaml import source
 

@@ -12,9 +12,7 @@ from typing import NamedTuple
 from dq.contracts.access.access_policy import parse
 from dq.contracts.access.data_location import is_lake, paths, resolve
 from dq.contracts.model import Contract, SchemaObject, Server
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Location
+from dq.contracts.shared.outcome import Location, TextFault, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
 
 # The database, name and folder of a table, as `dq register` writes them into a catalog.

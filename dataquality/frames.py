@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import MissingTool, UsageError
 from dq.contracts.sql import text as sql
-from dq.contracts.types import MAX_PRECISION, DataType
+from dq.contracts.types import MAX_PRECISION, DataType, row_type
 from dq.dataquality.model.column import field
 from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.spark.schema import type_ddl

@@ -8,9 +8,17 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dq.contracts import escaping
-from dq.contracts.shared.errors import DqError, Unreadable
-from dq.contracts.shared.outcome import BROKEN, KEPT, UNTOLD, CheckResult, GroupResult, Status
-from dq.contracts.shared.printable import inert, one_line
+from dq.contracts.shared.outcome import (
+    BROKEN,
+    KEPT,
+    UNTOLD,
+    CheckResult,
+    DqError,
+    GroupResult,
+    Status,
+    Unreadable,
+)
+from dq.contracts.shared.wording import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.model.verification import Verification

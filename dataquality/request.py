@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import DqError, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.answers.levers import ALL, Lever
 from dq.dataquality.answers.partition_cache.cache import Memory

@@ -22,7 +22,7 @@ from dq.cli.monitoring.table import BUCKETS
 from dq.cli.monitoring.table import TABLE as METRICS
 from dq.cli.world.settings import TABLE
 from dq.contracts.extension import MODELS
-from dq.contracts.versions import SUPPORTED
+from dq.contracts.odcs import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts

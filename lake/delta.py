@@ -11,8 +11,8 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote
 
-from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import MissingTool, Unreadable
 from dq.lake.commits import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
 from dq.lake.paths import unescaped
 from dq.lake.storage import Files, Seen

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.lake import compression
 from dq.lake.commits import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
 from dq.lake.compression import unzipped

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.counts import first_of
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.shared.wording import first_of
 from dq.contracts.types import DataType
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access import files
 from dq.contracts.access.files import Absent, FileRefused, Found, read, shown
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.portal.writing.site import OWN
 
 _KINDS = {

@@ -10,7 +10,7 @@ from functools import partial
 
 from sqlalchemy import delete, insert, select
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.catalog import Catalog, StalePlan
 from dq.registry.diff import Action, ActionKind, CatalogPlan, Grade, LiveTable, SchemaJudge, breaking, changes
 from dq.registry.plan import WholeRegistry, linked, plan, together

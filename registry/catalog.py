@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.diff import Action, LiveTable, Obstacle
 from dq.registry.table import TableSpec
 from dq.store.engine import Store

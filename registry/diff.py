@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 from dq.contracts.diff.formats import STRUCTURES, profile
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, Key, TableColumn, TableSpec
 
 # The words of a plan: what differs in a table, how grave that is, and what is to be done.

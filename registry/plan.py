@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
-from dq.contracts.identity import identity
+from dq.contracts.model import identity
 from dq.registry.diff import (
     Action,
     ActionKind,

@@ -14,8 +14,8 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from dq.contracts.shared.errors import MissingTool, StoreError, UsageError
 from dq.contracts.shared.install import install_command, upgrade_command
+from dq.contracts.shared.outcome import MissingTool, StoreError, UsageError
 from dq.store import version
 from dq.store.errors import code_of, explain, is_failure_of_the_world, place
 

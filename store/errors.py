@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
-from dq.contracts.shared.errors import StoreError
+from dq.contracts.shared.outcome import StoreError
 
 _DEFAULT_MEND = "Check DQ_STORE_URL, and that the database answers."
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from _clauses import clause_rows
 
-from dq.contracts.service_levels import SERVICE_LEVELS
+from dq.contracts.odcs import SERVICE_LEVELS
 from dq.dataquality.clauses.coverage import LEVELS
 
 STATES = {"enforced", "documented only", "not evaluated"}

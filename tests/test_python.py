@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status, Unreadable
 from dq.contracts.yaml.parse import BrokenContract, read
 from dq.dataquality.report import Report
 

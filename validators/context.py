@@ -8,9 +8,7 @@ from datetime import date
 from typing import Generic, NamedTuple, TypeVar
 
 from dq.contracts import slo
-from dq.contracts.identity import Identity
-from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
-from dq.contracts.node import Node
+from dq.contracts.model import Contract, Identity, Node, Property, Quality, Relationship, SchemaObject
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions import Subscription
 

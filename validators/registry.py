@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
-from dq.contracts.identity import Identity
-from dq.contracts.model import Contract
+from dq.contracts.model import Contract, Identity
 from dq.contracts.shared.outcome import Location
 from dq.contracts.tables import PromisedTable, TableFolder, promised_tables
 from dq.validators.context import Context, by_id, leaves, name_paths, repeated_names

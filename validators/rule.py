@@ -13,11 +13,10 @@ from enum import StrEnum
 from typing import Any
 
 from dq.contracts.access.files import FileRefused
-from dq.contracts.model import Contract
-from dq.contracts.node import Node
+from dq.contracts.model import Contract, Node
+from dq.contracts.odcs import Version
 from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.subscriptions import Subscription
-from dq.contracts.versions import Version
 from dq.validators.context import Argument, Context, Subscribed
 from dq.validators.registry import Entry, Registry
 

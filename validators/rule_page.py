@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dq.contracts import versions
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts import odcs
+from dq.contracts.shared.outcome import Severity, UsageError
+from dq.contracts.shared.wording import suggestion
 from dq.validators.context import Argument
 from dq.validators.rule import Rule, RuleScope
 
@@ -199,9 +198,9 @@ def _facts(rule: Rule) -> list[str]:
     if rule.wish:
         facts.append("only where a policy asks for it")
     if rule.first > (3, 0, 0):
-        facts.append(f"from ODCS {versions.text(rule.first)}")
+        facts.append(f"from ODCS {odcs.text(rule.first)}")
     if rule.last is not None:
-        facts.append(f"up to ODCS {versions.text(rule.last)}")
+        facts.append(f"up to ODCS {odcs.text(rule.last)}")
     return facts
 
 

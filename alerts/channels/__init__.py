@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from dq.alerts.channel import Channel
-from dq.contracts.shared import shelf
+from dq.contracts.shared import plugins
 
 
 def load() -> dict[str, Channel]:
     """Every channel on the shelf by id."""
-    return shelf.load(sys.modules[__name__], "CHANNEL", Channel)
+    return plugins.load(sys.modules[__name__], "CHANNEL", Channel)

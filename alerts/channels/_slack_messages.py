@@ -25,8 +25,8 @@ from dq.alerts.message import (
 )
 from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.escaping import slack
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.printable import one_line
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import one_line
 
 # A message in Slack's blocks, within Slack's limits (docs.slack.dev/reference/block-kit/blocks).
 

@@ -30,7 +30,7 @@ from dq.alerts.message import COMMAND, Message, about, colour, cut, headline, li
 from dq.contracts.access.alert_target import form_fault
 from dq.contracts.access.web_address import LOOPBACK, WEB, web_address
 from dq.contracts.escaping import html
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 # A message as a page of HTML that mail programs show: tables and styles in place, nothing to load.
 

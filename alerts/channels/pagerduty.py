@@ -28,8 +28,7 @@ from dq.alerts.channels import _http
 from dq.alerts.channels import _http as _named
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.outcome import Severity, UsageError
 
 _ENQUEUE = "https://events.pagerduty.com/v2/enqueue"
 _SUMMARY = 1024

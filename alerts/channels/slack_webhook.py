@@ -27,7 +27,7 @@ from dq.alerts.channels import _http as _named
 from dq.alerts.channels._slack_messages import plain, rich
 from dq.alerts.message import Message, headline, repeat_note
 from dq.contracts.escaping import slack
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 # docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, "Handling errors": a status and a word.
 _OUR_FAULT = frozenset(

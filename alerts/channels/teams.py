@@ -28,7 +28,7 @@ from dq.alerts.channels import _http
 from dq.alerts.channels import _http as _named
 from dq.alerts.message import COMMAND, NAMED, Message, about, colour, headline, repeat_note
 from dq.contracts.access.web_address import web_address
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 MOST_BYTES = 28 * 1024
 _LINKS = 3

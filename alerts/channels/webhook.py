@@ -25,8 +25,7 @@ from dq.alerts.channels import _http as _named
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut
 from dq.contracts.access.alert_target import host_allowed
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.outcome import Severity, UsageError
 
 SIGNATURE, IDEMPOTENCY = "DQ-Signature", "Idempotency-Key"
 LEAST_SECRET = 16

@@ -10,9 +10,8 @@ from typing import Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from dq.cli.monitoring.cycle import CycleStanding, cycle
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.shared.values import iso
+from dq.contracts.shared.outcome import CycleStatus, DqError
+from dq.contracts.shared.units import iso
 
 _FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dq.contracts.access.files import FileRefused, named, read
 from dq.contracts.lineage import DataObject, consumers, inputs
 from dq.contracts.model import Contract
-from dq.contracts.shared.counts import first_of
+from dq.contracts.shared.wording import first_of
 from dq.contracts.yaml.parse import parse
 
 _NAMED = 4

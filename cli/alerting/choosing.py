@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from dq.alerts import incident_store
 from dq.alerts.incident import Incident
 from dq.cli.world.environment import user
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 SHOWN = 8
 """So many signs of an id are shown, and so many tell one incident from the others."""

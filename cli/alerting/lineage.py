@@ -17,8 +17,7 @@ from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world.environment import World
 from dq.contracts.lineage import declares, inputs
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import IncidentKey
+from dq.contracts.shared.outcome import IncidentKey, Unreadable
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import PastMiss
 from dq.store.engine import Store

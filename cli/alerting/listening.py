@@ -13,7 +13,7 @@ from dq.alerts.channel import Press
 from dq.alerts.interactions import press
 from dq.cli.alerting.channel_settings import settings_of
 from dq.cli.world.environment import World
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 
 
 def listen(world: Callable[[], World], pressed: threading.Event, note: Callable[[str], None]) -> None:

@@ -25,9 +25,7 @@ from dq.contracts.access.alert_target import (
 )
 from dq.contracts.access.web_address import web_address
 from dq.contracts.model import Contract, SupportChannel
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, Severity, TextFault, UsageError
 
 FROM_CONTRACT = "contract"
 

@@ -24,8 +24,7 @@ from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
 from dq.contracts.escaping import shell_word
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.shared.outcome import Breach, DqError, IncidentKey, Recovery, Severity, UsageError
 from dq.dataquality.delivery.cycle import PastMiss
 from dq.dataquality.delivery.notify import misses_digest, misses_summary
 from dq.dataquality.delivery.outages import PLATFORM

@@ -18,7 +18,7 @@ from dq.cli.world.environment import World, located
 from dq.cli.world.spark import label, session
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import DqError, UsageError
 from dq.dataquality import Report, Request
 from dq.dataquality import check as measure
 from dq.dataquality.answers.levers import ALL, NONE

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.foreign_key import Neighbours

@@ -11,8 +11,8 @@ from dq.cli.checking.backtest_text import listed
 from dq.cli.checking.backtested import UntestedPast
 from dq.cli.checking.selection import Pair
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
+from dq.contracts.shared.wording import counted
 from dq.dataquality.backtest.report import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition

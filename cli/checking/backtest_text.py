@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dq.cli.terminal import output
-from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.wording import counted, first_of
 from dq.dataquality.backtest.report import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition

@@ -13,7 +13,7 @@ from dq.cli.loading.placements import located_data
 from dq.cli.world.concurrency import together
 from dq.cli.world.environment import World
 from dq.cli.world.spark import label as labelled
-from dq.contracts.shared.errors import DqError, Unreadable
+from dq.contracts.shared.outcome import DqError, Unreadable
 from dq.dataquality.backtest.partitions import FoundPartition
 from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import Outcome, backtest

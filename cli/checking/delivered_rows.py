@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status
+from dq.contracts.shared.wording import counted
 from dq.dataquality import Report, Request
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.receipts import RowClaim, row_claims

@@ -11,8 +11,8 @@ from dq.cli.checking.oors import Source
 from dq.cli.checking.run import Failed
 from dq.cli.checking.selection import name_of
 from dq.cli.terminal import output
-from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Finding, Status
+from dq.contracts.shared.wording import counted
 from dq.dataquality import Report
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import JsonObject, State

@@ -13,7 +13,7 @@ from dq.cli.loading.placements import located_data
 from dq.cli.world.environment import World, here
 from dq.cli.world.spark import session
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import Report, api
 from dq.dataquality.api import Frame

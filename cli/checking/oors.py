@@ -17,10 +17,9 @@ from dq.cli.checking.run import Failed
 from dq.cli.terminal import output
 from dq.contracts.access.data_location import server_of
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.install import NAME
-from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
-from dq.contracts.shared.printable import in_json, one_line
+from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, UsageError
+from dq.contracts.shared.wording import in_json, one_line
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report
 from dq.dataquality.clauses.coverage import JsonObject, State

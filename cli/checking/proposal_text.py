@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dq.cli.terminal import output
-from dq.contracts.shared.counts import counted
+from dq.contracts.shared.wording import counted
 from dq.contracts.yaml.writing import commented
 from dq.dataquality.proposal.propose import Proposed
 

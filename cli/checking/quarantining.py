@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.dataquality import Report, Request
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined

@@ -16,10 +16,8 @@ from dq.cli.loading.placements import located_data
 from dq.cli.world.environment import Progress, World
 from dq.cli.world.spark import SparkAtNeed
 from dq.contracts.access.data_location import server_beside
-from dq.contracts.identity import key
-from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError, MissingTool, Unreadable, UsageError
-from dq.contracts.shared.outcome import Breach, Recovery
+from dq.contracts.model import Contract, SchemaObject, key
+from dq.contracts.shared.outcome import Breach, DqError, MissingTool, Recovery, Unreadable, UsageError
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report, Request
 from dq.dataquality.answers.levers import ALL, Lever

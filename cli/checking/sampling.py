@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access.data_location import RFC_4180, TextFormat, text_format
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import MissingTool, UsageError
 
 if TYPE_CHECKING:
     from dq.dataquality import Report

@@ -14,8 +14,8 @@ from dq.cli.world.environment import World, instant, written_instant
 from dq.contracts import slo as promise
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
+from dq.contracts.shared.wording import suggestion
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of

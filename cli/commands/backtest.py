@@ -19,8 +19,7 @@ from dq.cli.world.concurrency import at_once
 from dq.cli.world.environment import processors
 from dq.cli.world.spark import session
 from dq.contracts.access.files import read
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, Unreadable
 from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import LAST
 from dq.dataquality.clauses.foreign_key import Neighbours

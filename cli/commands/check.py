@@ -22,7 +22,7 @@ from dq.cli.terminal import output
 from dq.cli.world.concurrency import at_once, together
 from dq.cli.world.environment import processors
 from dq.cli.world.spark import at_need, session
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.dataquality import Report
 from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.clauses.foreign_key import Neighbours

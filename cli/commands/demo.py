@@ -25,7 +25,7 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import World, processors, written_instant
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import SparkAtNeed, session
-from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.outcome import MissingTool, UsageError
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.history import compliance
 from dq.dataquality.delivery.tick import tick

@@ -16,8 +16,7 @@ from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed, read
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, Unreadable, UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse

@@ -6,7 +6,7 @@ import typer
 
 from dq.cli.checking.emr import Job, refused, request
 from dq.cli.terminal import output
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 
 def command(

@@ -16,7 +16,7 @@ from dq.cli.loading.holding import settled
 from dq.cli.options import CHANNEL
 from dq.cli.terminal import output
 from dq.cli.world.environment import instant
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery import cycle_store as excuses

@@ -13,7 +13,7 @@ from dq.cli.context import note
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.foreign_key import Neighbours

@@ -9,7 +9,7 @@ import typer
 from dq.cli.terminal import output
 from dq.contracts.access.discovery import find
 from dq.contracts.access.files import FileRefused, Found, read, replace
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.formatting import Formatted, formatted
 
 

@@ -17,9 +17,8 @@ from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World
 from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
-from dq.contracts.shared.counts import counted
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import counted, nearest
 from dq.contracts.yaml.writing import commented
 from dq.lake.paths import partition_folder
 from dq.registry.catalog import Catalog

@@ -16,7 +16,7 @@ from dq.cli.alerting.choosing import short
 from dq.cli.commands.silence import as_dict as silence_as_dict
 from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.contracts.shared.values import iso
+from dq.contracts.shared.units import iso
 
 _MOST = 200
 

@@ -17,8 +17,7 @@ from dq.contracts.access.files import POLICY_FILE, create
 from dq.contracts.escaping import shell_word
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault, UsageError
 from dq.contracts.yaml.writing import quoted
 from dq.validators.git.repository import BRANCH, make_repository, require_none
 from dq.validators.lint import lint, rules_of

@@ -8,8 +8,8 @@ import typer
 
 from dq.cli.options import ROLE
 from dq.cli.terminal import output
-from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import DqError, UsageError
 
 
 def command(

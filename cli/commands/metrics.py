@@ -12,7 +12,7 @@ from dq.cli.monitoring.gather import Samples, gather, gather_or_down
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access import files
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 
 def command(

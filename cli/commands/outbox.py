@@ -8,7 +8,7 @@ from dq.alerts.outbox import drain
 from dq.cli.alerting.sending import outstanding_as_dict, told
 from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 
 def command(

@@ -15,9 +15,8 @@ from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, pace, processors, registry_root
-from dq.contracts.shared.counts import counted
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import DqError, Finding
+from dq.contracts.shared.wording import counted
 from dq.contracts.subscriptions import Subscription
 from dq.portal.writing.request import PortalRequest, PortalSummary, WaiverEnd
 

@@ -16,7 +16,7 @@ from dq.cli.terminal import output
 from dq.cli.world.spark import session
 from dq.contracts.access import files
 from dq.contracts.escaping import shell_word
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.dataquality.proposal.propose import LAST
 
 

@@ -19,8 +19,8 @@ from dq.cli.publishing.pending import as_row, send_pending
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, instant
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.counts import counted
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import counted
 from dq.lake.paths import partition_folder
 from dq.registry.publishing.publication import given_once
 

@@ -30,7 +30,7 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World, registry_root
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import DqError, UsageError
 from dq.registry.apply import RegisterRun, apply, latest, propose
 from dq.registry.catalog import Catalog
 from dq.registry.diff import CatalogPlan, Grade

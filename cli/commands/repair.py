@@ -25,7 +25,7 @@ from dq.cli.world.environment import World, located, registry_root
 from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import server_of as chosen_server
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import DqError, UsageError
 from dq.lake.paths import PlacedPartition, partition_folder
 from dq.lake.storage import Storages, files_for
 from dq.registry.catalog import Catalog, Partition, no_table

@@ -12,8 +12,8 @@ from dq.cli.commands._ticks import delivery_as_dict
 from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.cli.world.environment import instant
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.values import iso
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.units import iso
 from dq.dataquality.delivery.history import replay
 from dq.dataquality.delivery.history.replay import Replayed, keys
 

@@ -26,9 +26,8 @@ from dq.contracts.schedule import (
     parse,
     zone,
 )
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.values import iso
+from dq.contracts.shared.outcome import TextFault, UsageError
+from dq.contracts.shared.units import iso
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.notify import local_time

@@ -9,14 +9,14 @@ import typer
 
 from dq.cli.outputs.table import OUTPUTS, json_schema
 from dq.cli.terminal import output
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import suggestion
 
 Schema = dict[str, object]
 
 
 def _contract() -> Schema:
-    from dq.contracts.editor_schema import editor_schema
+    from dq.contracts.extension import editor_schema
 
     return editor_schema()
 

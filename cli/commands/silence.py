@@ -17,7 +17,7 @@ from dq.cli.context import here
 from dq.cli.options import CHANNEL
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 _LONGEST = timedelta(days=90)
 

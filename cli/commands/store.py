@@ -10,7 +10,7 @@ from dq.alerts.retention import forget
 from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import retention
 from dq.dataquality.delivery.history import retention as parquet

@@ -10,10 +10,9 @@ import typer
 from dq.cli.context import here
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.contracts.shared.counts import counted
-from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, Unreadable
+from dq.contracts.shared.wording import counted
 
 
 def command(

@@ -21,8 +21,7 @@ from dq.cli.context import here
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
-from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.shared.outcome import Breach, DqError, IncidentKey, Recovery, Severity, UsageError
 
 TITLE = "This is a test of dq: nothing is broken"
 

@@ -14,8 +14,8 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import World, processors, registry_root
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.shared.wording import nearest
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, moved
 from dq.validators.reports import names

@@ -29,8 +29,7 @@ from dq.cli.monitoring.heartbeat import heartbeat_url, ping
 from dq.cli.options import CHANNEL, PATHS
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, instant, pace
-from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.shared.outcome import CycleStatus, DqError, UsageError
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery import heartbeat as machine_clock
 from dq.dataquality.delivery.history import compliance

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.columns import catalog_type
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import MissingTool
+from dq.contracts.types import catalog_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.demo import producer, scenario
-from dq.contracts.columns import catalog_type
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.types import catalog_type
 
 if TYPE_CHECKING:
     from pyarrow import Table

@@ -12,7 +12,7 @@ from dq.cli.gating.subscriptions import gathered, split
 from dq.cli.gating.unenforced import unenforced
 from dq.cli.world.environment import registry_root
 from dq.contracts.access.files import POLICY_FILE, Absent, exists, read
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
 from dq.validators.policy.policy import DEFAULT, Policy
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from dq.cli.gating.gate import judge, policy_of, written
 from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.validators.lint import lint_files, rules_of
 

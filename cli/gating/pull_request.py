@@ -15,8 +15,7 @@ from dq.cli.gating.unenforced import unenforced
 from dq.cli.world.environment import World
 from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, UsageError
 from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
 from dq.validators.git.base import (
     Base,

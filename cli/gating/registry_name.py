@@ -8,7 +8,7 @@ from pathlib import Path
 from dq.cli.gating.gate import policy_of, written
 from dq.contracts.access.data_location import server_in
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.validators.git.repository import remote_name
 from dq.validators.lint import rules_of
 from dq.validators.policy.policy import Policy

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from dq.cli.world.environment import World
 from dq.cli.world.settings import TABLE, unknown
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
-from dq.contracts.shared.counts import counted
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
+from dq.contracts.shared.wording import counted
 from dq.lake.storage import Storages
 from dq.store.engine import open_as_it_is
 

@@ -11,7 +11,7 @@ from dq.alerts.outbox import drain
 from dq.cli.alerting.sending import told
 from dq.cli.inspecting.look import Look
 from dq.cli.world.environment import World
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.dataquality.delivery.history import retention
 from dq.store import version
 from dq.store.engine import found_version, open_as_it_is, parse

@@ -19,8 +19,7 @@ from openlineage.client.facet_v2 import (
 )
 
 from dq.cli.lineage.naming import DatasetName
-from dq.contracts.model import Quality, SchemaObject
-from dq.contracts.schema import Property
+from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality import Report
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dq.contracts.access.access_policy import parse
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.model import SchemaObject, Server
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 # Clusters name themselves by host and port; these are the ports of the field.
 _HIVE_PORT = "10000"

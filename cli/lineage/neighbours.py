@@ -12,7 +12,7 @@ from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRefused, read
 from dq.contracts.lineage import declared
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 
 

@@ -18,8 +18,8 @@ from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import resolve, server_beside, server_of
 from dq.contracts.lineage import inputs
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import DqError
 from dq.dataquality import Report
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from openlineage.client.transport.http import HttpConfig, HttpTransport
 
 from dq.contracts.access.files import read_own
 from dq.contracts.access.web_address import WEB, web_address
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 KEY = "OPENLINEAGE_API_KEY"
 _ENDPOINT = "api/v1/lineage"

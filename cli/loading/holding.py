@@ -15,8 +15,7 @@ from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world.environment import World, outermost_root
 from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity, Unreadable
 from dq.dataquality.delivery.key_ownership import (
     Claim,
     KeyHolder,

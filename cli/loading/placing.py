@@ -15,8 +15,7 @@ from dq.cli.loading.contracts import watched
 from dq.cli.loading.refusal import each, refusal
 from dq.cli.world.mounts import mount_points
 from dq.contracts.access.access_policy import Reach, is_remote
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import DqError, Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import Watched
 from dq.dataquality.delivery.outages import root_of

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import DqError, StoreError
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import DqError, Finding, Severity, StoreError
 
 RULE = "contract-refused"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world.environment import is_root
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.dataquality.delivery.key_ownership import KeyHolder, holders
 from dq.store.engine import Store
 

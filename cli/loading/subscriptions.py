@@ -9,8 +9,7 @@ from pathlib import Path
 
 from dq.contracts.access.discovery import candidates, subscriptions
 from dq.contracts.access.files import FileRefused, read
-from dq.contracts.identity import Identity
-from dq.contracts.model import Contract
+from dq.contracts.model import Contract, Identity
 from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions import Subscription

@@ -11,9 +11,8 @@ from dq.cli.world.environment import is_root, registry_root
 from dq.contracts.access.data_location import is_lake
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.model import Contract
-from dq.contracts.shared.counts import counted, first_of
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import DqError, Finding
+from dq.contracts.shared.wording import counted, first_of
 from dq.registry.plan import WholeRegistry
 from dq.registry.table import Key, TableSpec
 

@@ -18,8 +18,7 @@ from dq.cli.world.environment import World, here
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
 from dq.contracts.schedule import Cycle
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.shared.outcome import CycleStatus, Unreadable, UsageError
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality.delivery import commits, cycle_store, outages

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 from dq.alerts import metrics
 from dq.cli.monitoring.exposition import MetricSample
 from dq.cli.world.environment import World
-from dq.contracts.shared.errors import StoreError
 from dq.contracts.shared.install import NAME
+from dq.contracts.shared.outcome import StoreError
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.history import compliance
 from dq.store.engine import open_as_it_is

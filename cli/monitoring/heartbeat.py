@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from dq.cli.monitoring.serve import is_loopback
 from dq.cli.world.environment import World, secret_in
 from dq.contracts.access.web_address import WEB, web_address
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 VARIABLE = "DQ_HEARTBEAT_URL"
 SECONDS = 5.0

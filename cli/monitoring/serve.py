@@ -18,7 +18,7 @@ from typing import Any
 
 from dq.cli.monitoring.exposition import OPENMETRICS_TYPE, PROMETHEUS_TYPE, render
 from dq.cli.monitoring.gather import Samples
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 AT_ONCE = 8
 """So many requests are served at a time; further connections are closed."""

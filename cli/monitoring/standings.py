@@ -20,8 +20,7 @@ from dq.cli.loading.contracts import Loaded, load, slos
 from dq.cli.loading.holding import settled
 from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, UsageError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store, heartbeat
 from dq.dataquality.delivery.cycle import Kept

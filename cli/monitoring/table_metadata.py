@@ -21,8 +21,7 @@ from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRefused, Found, read
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import DqError, Finding
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.local.metadata.facts import MetadataFacts, TablePlace, facts, listed

@@ -14,7 +14,7 @@ from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World, located
 from dq.contracts.access.data_location import other_servers, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError, Undeliverable, UsageError
+from dq.contracts.shared.outcome import DqError, Undeliverable, UsageError
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.receipts import is_written, write_count, write_receipt
 from dq.registry.publishing.notices import tell, unsent

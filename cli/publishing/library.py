@@ -10,7 +10,7 @@ from pathlib import Path
 from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishRequest, deliver
 from dq.cli.world.environment import here
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality.report import Report
 from dq.dataquality.request import pick

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from dq.cli.world.environment import World
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.publishing.notices import JsonLines, Notifier
 
 NOTICES = "published.jsonl"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import DqError, Finding
 from dq.registry.diff import PlanStep, StepResult
 
 

@@ -8,8 +8,8 @@ from dq.cli.loading.subscriptions import AgreedSubscriptions
 from dq.cli.registering.governed import Governed
 from dq.cli.world.environment import World
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.shared.wording import suggestion
 from dq.registry.apply import Result
 from dq.registry.diff import ActionKind, CatalogPlan
 from dq.registry.table import Key, TableSpec

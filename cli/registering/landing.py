@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dq.cli.world.environment import World
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.registry.landing_zone.template import Domain, LandingZone, template
 from dq.registry.scheduler.plan import service_of

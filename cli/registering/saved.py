@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.files import read, write
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import DqError, UsageError
 from dq.registry.diff import Action, CatalogPlan
 
 _FORM = "dq register plan 1"

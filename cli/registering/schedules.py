@@ -12,7 +12,7 @@ from dq.cli.registering.governed import Governed
 from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.schedule import convert
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.registry.apply import Result
 from dq.registry.diff import ActionKind, CatalogPlan
 from dq.registry.plan import limit

@@ -10,8 +10,7 @@ from dq.cli.loading.whole import ServerOf, Specify
 from dq.cli.world.environment import World, located
 from dq.contracts.access.data_location import DataPlace, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, UsageError
 from dq.registry.apply import recall
 from dq.registry.catalog import Catalog
 from dq.registry.table import RETIRED, TableSpec, UnsayableTerms

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dq.cli.terminal.stream import paint, relay, standing_in, stream
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.printable import in_json, one_line
+from dq.contracts.shared.outcome import DqError
+from dq.contracts.shared.wording import in_json, one_line
 
 if TYPE_CHECKING:
     from dq.validators.lint import Linted

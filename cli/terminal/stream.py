@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from dq.contracts.shared import printable
+from dq.contracts.shared import wording
 
 # A colour is asked for by a mark that no text of others can hold: they do not know the key.
 _KEY = os.urandom(8).hex()
@@ -93,13 +93,13 @@ class Stream(io.TextIOBase):
                 if own is None:
                     self.lines(line)
                 else:
-                    rest = printable.inert(printable.block(line[own.end() :]))
-                    self._send(f"{printable.block(own[0])}{rest}\n")
+                    rest = wording.inert(wording.block(line[own.end() :]))
+                    self._send(f"{wording.block(own[0])}{rest}\n")
 
     def live(self, text: str) -> None:
         """Writes over the last line of a terminal what will be written over in its turn; "" wipes it."""
         with self._lock:
-            self._send(_WIPE + printable.inert(printable.one_line(text)))
+            self._send(_WIPE + wording.inert(wording.one_line(text)))
             self._live = bool(text)
 
     @contextmanager
@@ -127,7 +127,7 @@ class Stream(io.TextIOBase):
 
     def _put(self, text: str, colors: re.Pattern[str]) -> OSError | None:
         with self._lock:
-            whole = printable.inert(self._line + self._shown(text, colors))
+            whole = wording.inert(self._line + self._shown(text, colors))
             shown = whole[len(self._line) :]
             line = whole.rpartition("\n")[2]
             # One that is cut does not begin with what is kept of it.
@@ -138,12 +138,12 @@ class Stream(io.TextIOBase):
 
     def _shown(self, text: str, colors: re.Pattern[str]) -> str:
         if "\x1b" not in text:
-            return printable.block(text)
+            return wording.block(text)
         # The pieces between the marks, and by turns the code of each mark.
         pieces = colors.split(text)
         sgr = "\x1b[{}m" if self._colored() else ""
         return "".join(
-            sgr.format(one) if number % 2 else printable.block(one) for number, one in enumerate(pieces)
+            sgr.format(one) if number % 2 else wording.block(one) for number, one in enumerate(pieces)
         )
 
     def _colored(self) -> bool:

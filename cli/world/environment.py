@@ -19,8 +19,7 @@ from dq.cli.world import settings, state
 from dq.cli.world.settings import Settings
 from dq.contracts.access.access_policy import Reach, reach
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read_own
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault, UsageError
 from dq.contracts.shared.units import parse_elapsed
 
 if TYPE_CHECKING:

@@ -29,9 +29,8 @@ from dq.cli.world.setting_forms import (
     Form,
 )
 from dq.contracts.access.access_policy import is_uri
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest, suggestion
+from dq.contracts.shared.outcome import Severity, UsageError
+from dq.contracts.shared.wording import nearest, suggestion
 
 CONFIG = "DQ_CONFIG"
 _MOST_BYTES = 64 * 1024

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.world.environment import World, hand_down
-from dq.contracts.shared.errors import DqError, MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import DqError, MissingTool, Unreadable
 from dq.dataquality.model import jars as lakehouse
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dq.contracts.access import files
 from dq.contracts.access.files import shown
-from dq.contracts.shared.errors import StoreError
+from dq.contracts.shared.outcome import StoreError
 
 FOLDER = ".dq"
 STORE = "store.db"

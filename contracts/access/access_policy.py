@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault, UsageError
 
 # A location as text, taken apart: a local path or a URI, and what no location may hold whoever allows it.
 

@@ -10,13 +10,11 @@ from fnmatch import fnmatchcase
 
 from dq.contracts import extension
 from dq.contracts.access.web_address import WEB, web_address
-from dq.contracts.model import SupportChannel
-from dq.contracts.node import Node
+from dq.contracts.model import Node, SupportChannel
 from dq.contracts.schedule.quiet_hours import QuietHours, quiet_hours
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Finding, Severity, mistake
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.outcome import Finding, Severity, TextFault, mistake
 from dq.contracts.shared.units import parse_elapsed
+from dq.contracts.shared.wording import nearest
 
 # TABLE: which tools alerts go through, and what a support entry must name for each of them.
 

@@ -11,10 +11,8 @@ from functools import cache
 from typing import Any
 
 from dq.contracts import types
-from dq.contracts.model import CustomProperty, Extensible
-from dq.contracts.node import Node
+from dq.contracts.model import PLACE, CustomProperty, Extensible, Node, plain
 from dq.contracts.shared.outcome import Location
-from dq.contracts.shared.source_map import PLACE, plain
 from dq.contracts.types import DataType, NotAType
 
 # One form for values that mean the same: no key order, no spelling, no explicit defaults.

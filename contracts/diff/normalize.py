@@ -30,7 +30,9 @@ from dq.contracts.diff.element import (
 from dq.contracts.extension import Delivery
 from dq.contracts.model import (
     OPERATORS,
+    PLACE,
     Contract,
+    Node,
     Property,
     Quality,
     Relationship,
@@ -41,10 +43,9 @@ from dq.contracts.model import (
     SupportChannel,
     Team,
     TypeOptions,
+    plain,
 )
 from dq.contracts.model import Element as Described
-from dq.contracts.node import Node
-from dq.contracts.shared.source_map import PLACE, plain
 from dq.contracts.types import DataType
 
 # The numbers that a quality rule allows, as one interval, whichever operator says so.

@@ -12,9 +12,9 @@ from enum import StrEnum
 from itertools import pairwise
 
 from dq.contracts.extension import Delivery
+from dq.contracts.odcs import SERVICE_LEVELS, time_unit
 from dq.contracts.schedule import Due, Schedule, parse, zone
-from dq.contracts.service_levels import SERVICE_LEVELS, time_unit
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 from dq.contracts.shared.units import parse_duration
 from dq.contracts.slo import schedule_of
 

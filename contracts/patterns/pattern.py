@@ -21,7 +21,7 @@ from dq.contracts.patterns.automaton import (
     either_case,
     masks,
 )
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 # How long a matcher that backtracks may try a pattern: how ambiguous its automaton is.
 #

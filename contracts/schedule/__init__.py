@@ -8,7 +8,7 @@ from dq.contracts.schedule.lint import CroniterDifference, croniter_difference, 
 from dq.contracts.schedule.partition import check, render
 from dq.contracts.schedule.words import Dialect, DstPolicy, Due, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION, Transition, transitions, zone
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 __all__ = [
     "TZDATA_VERSION",

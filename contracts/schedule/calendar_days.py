@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from dq.contracts.schedule import public_holidays
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 _DAY = timedelta(days=1)
 FURTHEST_MOVE = 60

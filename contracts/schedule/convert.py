@@ -15,7 +15,7 @@ from dq.contracts.schedule import fields
 from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.days import LAST, LAST_WEEKDAY, DayRule
 from dq.contracts.schedule.words import Due
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 _DAYS, _WEEK, _MONTHS = frozenset(range(1, 32)), frozenset(range(7)), frozenset(range(1, 13))
 _NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")

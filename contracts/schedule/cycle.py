@@ -11,7 +11,7 @@ from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.partition import render
 from dq.contracts.schedule.words import Due, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 Partition = tuple[tuple[str, str], ...]
 """One partition as (column, value) pairs in the order of the contract."""

@@ -15,7 +15,7 @@ from dq.contracts.schedule.days import DayRule
 from dq.contracts.schedule.fields import CronField, FieldError
 from dq.contracts.schedule.words import Dialect, DstPolicy
 from dq.contracts.schedule.zone import zone
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 MACROS = {
     "@yearly": "0 0 1 1 *",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dq.contracts.schedule.days import LAST, LAST_WEEKDAY
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 _MONTHS = {
     name: n

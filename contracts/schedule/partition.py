@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from dq.contracts.schedule.words import Due
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 from dq.contracts.shared.units import MONTHS, SECONDS
 
 # Own renderings and not strftime: its answers for %y, %e or a year below 1000 depend on the platform.

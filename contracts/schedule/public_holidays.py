@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.outcome import TextFault
+from dq.contracts.shared.wording import nearest
 
 if TYPE_CHECKING:
     from holidays import HolidayBase

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
 
 _PACKAGE = importlib.import_module("tzdata")
 _FILES = Path(_PACKAGE.__path__[0])

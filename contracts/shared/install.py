@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from dq.contracts.shared.errors import MissingTool
-from dq.contracts.shared.printable import one_line
+from dq.contracts.shared.outcome import MissingTool
+from dq.contracts.shared.wording import one_line
 
 NAME = "dq-contracts"
 

@@ -1,12 +1,15 @@
-"""Durations as contracts write them: `45m`, `2h`, `6mo`, or ISO 8601 such as `PT30M`."""
+"""Values of contracts: durations, formats of data, and values as JSON has them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
+from typing import Literal, get_args
 
-from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import TextFault
+
+# Durations as contracts write them: `45m`, `2h`, `6mo`, or ISO 8601 such as `PT30M`.
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 """Units of elapsed time, in seconds; `m` is always minutes, a month is `mo`."""
@@ -83,3 +86,21 @@ def _nearest(text: str) -> str:
     if text.isdecimal():
         return f"Write the unit too: {text}m for minutes, {text}h for hours, {text}d for days."
     return _MEND
+
+
+# TABLE: the formats that data can lie in, by the word of a contract.
+
+DataFormat = Literal["parquet", "orc", "avro", "json", "csv", "iceberg", "delta", "hudi"]
+
+FORMATS: tuple[str, ...] = get_args(DataFormat)
+
+LAKEHOUSE = frozenset({"iceberg", "delta", "hudi"})
+"""Tables with a log of commits, which say themselves what their columns and partitions are."""
+
+
+# Values as JSON has them.
+
+
+def iso(at: date | None) -> str | None:
+    """An instant or a day as ISO 8601, or None if there is none."""
+    return None if at is None else at.isoformat()

@@ -11,7 +11,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.wording import nearest
 from dq.contracts.sql import text as sql
 
 # Spark's SQL for the guard: functions stay as they are written, names and texts are written in our way.

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from dq.contracts.model import SchemaObject
-from dq.contracts.node import Node
-from dq.contracts.schema import Property, Relationship
+from dq.contracts.model import Node, Property, Relationship, SchemaObject
 
 
 def namer(one: SchemaObject) -> Callable[[str], str]:

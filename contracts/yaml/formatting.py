@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
+from dq.contracts.model import plain
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
 
 # How a YAML document is laid out: its entries in their order, and the comments that belong to each.

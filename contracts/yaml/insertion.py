@@ -20,8 +20,8 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.source_map import plain
+from dq.contracts.model import plain
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml import source
 from dq.contracts.yaml.source import is_json
 from dq.contracts.yaml.writing import block, commented, flow

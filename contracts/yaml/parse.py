@@ -10,18 +10,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dq.contracts import servers, versions
+from dq.contracts import odcs as servers
+from dq.contracts import odcs as versions
 from dq.contracts.access import files
-from dq.contracts.model import Contract, Property, Quality, Server, Team
-from dq.contracts.node import Node
+from dq.contracts.model import PLACE, Contract, Node, Place, Property, Quality, Server, Team
+from dq.contracts.odcs import Version
 from dq.contracts.shared.document_kind import OLD_KEY, foreign
-from dq.contracts.shared.errors import DqError, Unreadable
-from dq.contracts.shared.outcome import Finding, Severity, mistake
-from dq.contracts.shared.source_map import PLACE, Place
-from dq.contracts.shared.spelling import nearest, suggestion
-from dq.contracts.type_errors import empty, keys_at, read_as
-from dq.contracts.typed import typed
-from dq.contracts.versions import Version
+from dq.contracts.shared.outcome import DqError, Finding, Severity, Unreadable, mistake
+from dq.contracts.shared.wording import nearest, suggestion
+from dq.contracts.typed import empty, keys_at, read_as, typed
 from dq.contracts.yaml import source
 
 # What the standard asks beyond the form of single values: by version, by server type, and no empty keys.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeGuard
 
-from dq.contracts.type_errors import with_point
+from dq.contracts.typed import with_point
 from dq.contracts.yaml import source
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}

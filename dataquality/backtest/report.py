@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status, Unreadable
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.model.run_context import Partition
 

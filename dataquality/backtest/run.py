@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, DqError, Status, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer

@@ -16,8 +16,8 @@ import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
 
-from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns

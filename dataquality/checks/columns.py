@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.odcs import Version
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
-from dq.contracts.types import DataType, carries
-from dq.contracts.versions import Version
+from dq.contracts.types import DataType, carries, physical_type
 from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Example, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, field, resolve

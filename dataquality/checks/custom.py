@@ -16,9 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dq.contracts.metrics import measure_named
-from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
+from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject, plain
 from dq.contracts.shared.outcome import CheckResult
-from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Example, Values, judge_number
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of

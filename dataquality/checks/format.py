@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 
-from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.sql import text as sql
+from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, documented, left_out, of_option
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns

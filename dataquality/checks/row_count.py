@@ -20,11 +20,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.service_levels import time_unit
-from dq.contracts.shared.counts import counted
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.odcs import time_unit
+from dq.contracts.shared.outcome import CheckResult, Status, TextFault
 from dq.contracts.shared.units import Duration, parse_duration
+from dq.contracts.shared.wording import counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, before, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Example, Values, percent, result
 from dq.dataquality.clauses.quality_rule import arguments, metric, of_quality

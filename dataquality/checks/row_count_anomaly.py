@@ -29,9 +29,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.wording import counted, nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Example, Values, result
 from dq.dataquality.clauses.quality_rule import extent_of, severity

@@ -10,11 +10,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TypeVar
 
-from dq.contracts.columns import physical_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
 from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.shared.units import Duration
+from dq.contracts.types import physical_type
 from dq.dataquality.model.column import Column, single_columns
 from dq.dataquality.model.metric import Aggregate
 from dq.dataquality.model.needs import needs

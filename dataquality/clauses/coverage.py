@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
-from dq.contracts.columns import physical_type
 from dq.contracts.diff.promises import name_of
 from dq.contracts.extension import delivery
 from dq.contracts.metrics import measure_named
-from dq.contracts.model import Contract, Element, Property, Quality, SchemaObject, SlaProperty
-from dq.contracts.node import Node
-from dq.contracts.service_levels import time_unit
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
+from dq.contracts.odcs import time_unit
+from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status, TextFault
 from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
+from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import (
     Clause,
     Extent,

@@ -8,8 +8,8 @@ from datetime import datetime
 from fractions import Fraction
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.wording import counted
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, ForeignKey, KindTerms, RowTest, UniqueKey, Unit
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, followed

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from dq.contracts.metrics import Against, MeasureKind, Measurement, measure_named, read
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status
+from dq.contracts.shared.wording import counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Example, Values, result, subject, unmeasured
 from dq.dataquality.clauses.metrics import (

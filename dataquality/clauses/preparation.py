@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from dq.contracts.access.data_location import formats
-from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.spelling import nearest
-from dq.contracts.types import DataType
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import nearest
+from dq.contracts.types import DataType, physical_type
 from dq.dataquality.clauses.clause import Clause, NoResult, RowScope, before, refuse
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.source_map import plain
+from dq.contracts.model import Contract, Property, Quality, SchemaObject, plain
+from dq.contracts.odcs import EARLIER_METRICS
+from dq.contracts.shared.outcome import Severity, TextFault
 from dq.contracts.shared.units import parse_duration
-from dq.contracts.versions import EARLIER_METRICS
 from dq.dataquality.clauses.clause import (
     Clause,
     Extent,

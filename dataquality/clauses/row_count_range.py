@@ -10,8 +10,7 @@ from datetime import UTC, date, datetime, time
 from statistics import median
 from typing import TypeVar
 
-from dq.contracts.model import Quality
-from dq.contracts.shared.source_map import plain
+from dq.contracts.model import Quality, plain
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion, Partition
 
 # What a rule of dq's own engine calls this comparison; see `checks/row_count_anomaly.py`.

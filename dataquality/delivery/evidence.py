@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
-from dq.contracts.shared.counts import first_of
-from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
+from dq.contracts.shared.units import LAKEHOUSE
+from dq.contracts.shared.wording import first_of
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.commits import CommitHistory, SeenCommits, delivery_in_commits
 from dq.dataquality.delivery.cycle import (

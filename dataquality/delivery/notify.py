@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from dq.contracts.schedule import Cycle, zone
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
+from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, TextFault
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store, outages
 from dq.dataquality.delivery import outages as mass

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
+from dq.contracts.shared.wording import counted, first_of
 from dq.dataquality.delivery import cycle_store
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dq.contracts.schedule import Cycle
-from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey
+from dq.contracts.shared.units import LAKEHOUSE
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import commits, cycle_store, outages
 from dq.dataquality.delivery import cycle_store as excuses

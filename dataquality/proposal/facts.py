@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from dq.contracts.shared.counts import counted
+from dq.contracts.shared.wording import counted
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Way
 from dq.dataquality.proposal import policy

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Status
+from dq.contracts.shared.outcome import Status, UsageError
 from dq.contracts.yaml.insertion import Addition, insert, reaches
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.coverage import JsonObject

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.metric import Failure

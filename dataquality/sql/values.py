@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dq.contracts.columns import physical_type
 from dq.contracts.model import Property
 from dq.contracts.sql import text as sql
-from dq.contracts.types import DataType, carriers, carries
+from dq.contracts.types import DataType, carriers, carries, physical_type
 from dq.dataquality.model.predicate import (
     And,
     Compare,

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.access.data_location import RFC_4180, TextFormat
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.types import DataType
 from dq.dataquality.text.values import ANYTHING, NoValue, of_json, shown
 

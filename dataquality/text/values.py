@@ -13,9 +13,8 @@ import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from dq.contracts.columns import catalog_type, physical_type
 from dq.contracts.model import Property, SchemaObject
-from dq.contracts.types import DataType
+from dq.contracts.types import DataType, catalog_type, physical_type
 from dq.dataquality.sql.values import (
     CIVIL,
     DATE,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from dq.contracts.shared.counts import counted
+from dq.contracts.shared.wording import counted
 from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductState
 from dq.portal.facts.watcher import Watcher

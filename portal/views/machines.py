@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dq.alerts.incident import incident_as_row
-from dq.contracts.shared.values import iso
+from dq.contracts.shared.units import iso
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.history.compliance import promise_as_dict
 from dq.portal.facts.product import ProductFacts, ProductState

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.columns import catalog_type
 from dq.contracts.model import Property, SchemaObject
-from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import Status
+from dq.contracts.shared.wording import counted
+from dq.contracts.types import catalog_type
 from dq.dataquality.results.check_runs import Line
 from dq.portal.facts.clauses import Fate
 from dq.portal.facts.product import ObjectFacts

@@ -14,7 +14,7 @@ from functools import cache
 from hashlib import sha256
 from typing import TypeVar
 
-from dq.contracts.shared.printable import block, in_json
+from dq.contracts.shared.wording import block, in_json
 from dq.portal.facts.card import Card
 from dq.portal.views.lists import ProductRow
 from dq.portal.views.words import cut

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dq.contracts.shared.counts import counted
+from dq.contracts.shared.wording import counted
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.notify import local_time, span

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.identity import identity
+from dq.contracts.model import identity
 from dq.portal.facts.product import ProductFacts
 from dq.portal.facts.versions import Broke, VersionChange
 from dq.portal.views.words import Values, Word, cut, instant, instant_of

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -17,8 +17,8 @@ from typing import Any
 
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import MAX_BYTES, Found
-from dq.contracts.identity import Identity, identity
-from dq.contracts.shared.errors import DqError
+from dq.contracts.model import Identity, identity
+from dq.contracts.shared.outcome import DqError
 from dq.contracts.yaml.parse import parse
 from dq.portal.facts import versions
 from dq.portal.facts.card import Card

@@ -9,7 +9,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from dq.contracts.access.files import Found
-from dq.contracts.identity import Identity, identity
+from dq.contracts.model import Identity, identity
 from dq.contracts.subscriptions import Subscription
 from dq.portal.facts import graph as lineage
 from dq.portal.facts import registry

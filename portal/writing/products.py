@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from dq.contracts.access.files import Found
 from dq.contracts.model import Contract
-from dq.contracts.shared.printable import in_json
+from dq.contracts.shared.wording import in_json
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.history.replay import rewound

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dq.contracts.access import files
 from dq.contracts.access.files import shown
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 
 OWN = ".dq-portal"
 """What makes a folder a portal's own: it holds the lock, and what the last build has written."""

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.shared.install import needing, release
-from dq.contracts.shared.printable import block, in_xml
+from dq.contracts.shared.wording import block, in_xml
 
 if TYPE_CHECKING:
     from jinja2 import Environment

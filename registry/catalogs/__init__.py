@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from dq.contracts.shared import shelf
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared import plugins
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import suggestion
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 # The package itself: a shelf is asked for by its package.
@@ -16,7 +16,7 @@ _SHIPPED = sys.modules[__name__]
 
 def catalogs(package: ModuleType = _SHIPPED) -> dict[str, CatalogKind]:
     """The catalogs on the shelf by id."""
-    return shelf.load(package, "CATALOG", CatalogKind)
+    return plugins.load(package, "CATALOG", CatalogKind)
 
 
 def open_catalog(name: str, settings: CatalogSettings) -> Catalog:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dq.contracts.access.data_location import CHARSETS, RFC_4180, TextFormat
 from dq.contracts.escaping import spark_literal
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.registry.catalog import Values

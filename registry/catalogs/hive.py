@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 from dq.contracts.escaping import spark_literal
-from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
+from dq.contracts.shared.units import LAKEHOUSE
 from dq.contracts.sql.text import name as identifier
 from dq.registry.catalog import (
     CatalogKind,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dq.contracts.columns import catalog_type, logical_type, physical_type
-from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.node import Node
-from dq.contracts.shared.counts import first_of
-from dq.contracts.types import DataType
+from dq.contracts.model import Contract, Node, Property, SchemaObject
+from dq.contracts.shared.wording import first_of
+from dq.contracts.types import DataType, catalog_type, logical_type, physical_type
 
 # What a contract says of its schema and a form has no words for, so that nothing is lost in silence.
 

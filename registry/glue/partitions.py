@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.registry.catalog import Partition, Values, moved_partition
 from dq.registry.glue.client import ABSENT, THERE, Connection, unless
 from dq.registry.glue.conversion import Raw, at_s3, live_table

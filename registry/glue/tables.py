@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore import exceptions as aws
 
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType
 from dq.registry.catalog import (
     Partition,

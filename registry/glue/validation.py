@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.glue.conversion import FORMATS, NESTED, fault_of, format_of, is_own
 from dq.registry.table import OPEN_FORMATS, TEXTS
 

@@ -18,7 +18,7 @@ from requests import Session
 from requests.exceptions import RequestException
 
 from dq.contracts.access.web_address import WEB, web_address
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 
 _CONNECT_SECONDS = 10.0
 _SHOWN = 300

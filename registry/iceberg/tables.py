@@ -19,7 +19,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 from pyiceberg.view import View
 
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType, parse
 from dq.registry.catalog import Partition, Values, no_table, stale
 from dq.registry.diff import Action, ChangedField, LiveTable, Obstacle, changes

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.types import DataType
+from dq.contracts.types import DataType, catalog_type
 from dq.registry.importing.model import FoundColumn, FoundTable
 from dq.registry.importing.type_inference import DOUBT, GUESS
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.registry.importing.documents import Mapped, json_of, listed, mapped, shown, text, yaml_of
 from dq.registry.importing.sources import exists
 

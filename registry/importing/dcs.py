@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dq.contracts.servers import SERVER_TYPES
+from dq.contracts.odcs import SERVER_TYPES
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.importing.documents import Mapped, listed, mapped, shown, text
 from dq.registry.importing.model import Unfolding

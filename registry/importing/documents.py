@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.source_map import plain
+from dq.contracts.model import plain
+from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml import source as yaml_source
 from dq.registry.importing.sources import content, reading
 

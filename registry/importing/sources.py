@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.paths import is_data_path, unescaped
 from dq.lake.storage import file_system, split

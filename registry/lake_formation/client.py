@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore import exceptions as aws
 
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import DqError, UsageError
 from dq.registry.glue.client import (
     ABSENT,
     THERE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.glue.client import ABSENT, THERE, explained, unless
 
 _ACCEPTED = "ResourceShareInvitationAlreadyAcceptedException"

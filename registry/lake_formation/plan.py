@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy import delete, insert, select
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.diff import StepResult
 from dq.registry.lake_formation.client import EVERYBODY, LakeFormation, LiveGrants
 from dq.registry.lake_formation.desired import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from dq.contracts.access.access_policy import has_pattern, is_remote
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.lake.paths import is_data_path, partition_folder
 from dq.lake.storage import file_system, split
 from dq.registry.catalog import Catalog, Values

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
 from dq.contracts.access import files
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.publishing.publication import DeliveryEvent, cloud_event, filter_texts
 from dq.registry.tables import consumer_notice
 from dq.store.engine import Store

@@ -13,10 +13,9 @@ from decimal import Decimal
 from urllib.parse import quote
 
 from dq.contracts.extension import dataset
-from dq.contracts.identity import identity
-from dq.contracts.identity import key as contract_key
-from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.model import Contract, SchemaObject, identity
+from dq.contracts.model import key as contract_key
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.paths import partition_folder
 from dq.registry.catalog import Values

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.lake.paths import is_data_name, unescaped
 from dq.registry.catalog import Partition
 from dq.registry.publishing.publication import partition_values

@@ -12,7 +12,7 @@ from typing import Any
 from botocore import exceptions as aws
 
 from dq.contracts.schedule import Dialect, TextFault, parse, zone
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.glue.client import Rate, aws_session, code_of, explained, opening, polite, unless
 from dq.registry.glue.validation import Raw, refusals
 

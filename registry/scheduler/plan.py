@@ -14,8 +14,7 @@ from sqlalchemy import delete, insert, select
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract
 from dq.contracts.schedule import DayEffect, Dialect, FreeDays, Schedule, TextFault, convert, parse
-from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import DqError, Finding, Severity, UsageError
 from dq.contracts.slo import Slo
 from dq.registry.diff import StepKind, StepResult
 from dq.registry.scheduler.client import Scheduler

@@ -10,7 +10,7 @@ from typing import Any
 from botocore import exceptions as aws
 from botocore.config import Config
 
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import DqError, UsageError
 from dq.registry.glue.client import code_of, explained, new_session, opening, refuse_pages
 from dq.registry.glue.validation import faults
 from dq.registry.publishing.notices import ConsumerNotice, PlaceDown

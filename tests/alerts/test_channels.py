@@ -24,8 +24,8 @@ from dq.alerts.message import render
 from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
-from dq.contracts.shared import shelf
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared import plugins
+from dq.contracts.shared.outcome import UsageError
 from dq.store import open_store
 
 CHANNELS = load()
@@ -263,7 +263,7 @@ def test_a_new_channel_is_one_file(tmp_path, monkeypatch, clock):
     import more_channels
 
     beeps = []
-    found = shelf.load(more_channels, "CHANNEL", Channel)
+    found = plugins.load(more_channels, "CHANNEL", Channel)
     store = open_store(f"sqlite:///{tmp_path / 'dq.db'}")
     with store.write() as tx:
         record(tx, breach(1), (AlertRoute("pager", "ana"),), clock())
@@ -278,7 +278,7 @@ def test_without_slack_sdk_the_channel_says_how_to_get_it():
     script = (
         "import sys; sys.modules['slack_sdk'] = None\n"
         "from dq.alerts.channels import load\n"
-        "from dq.contracts.shared.errors import MissingTool\n"
+        "from dq.contracts.shared.outcome import MissingTool\n"
         "try: load()['slack'].open({'token': 'x'}, print)\n"
         "except MissingTool as error: print(error)"
     )

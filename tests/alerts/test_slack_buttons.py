@@ -21,7 +21,7 @@ from dq.alerts.channels.slack import open_slack
 from dq.alerts.incident import IncidentState
 from dq.alerts.interactions import press
 from dq.alerts.outbox.drain import drain
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 WHO, OTHER = "U012AB3CD", "U0OTHER99"
 

@@ -10,7 +10,7 @@ import pytest
 from dq.cli.checking.new_rules import new_rules
 from dq.cli.checking.selection import objects
 from dq.cli.loading.contracts import load
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.dataquality.clauses.foreign_key import Neighbours
 
 CONTRACT = """\

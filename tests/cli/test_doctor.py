@@ -23,7 +23,7 @@ from dq.cli.inspecting import installed
 from dq.cli.inspecting.installed import EXTRAS
 from dq.cli.inspecting.look import Look, looks
 from dq.cli.world.environment import World
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.store import version
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from fakes.schemas import document
 
-from dq.contracts.columns import catalog_type
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
 from dq.registry.exporting.export import walk
 

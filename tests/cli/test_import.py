@@ -18,7 +18,7 @@ from fakes.late_s3 import LateS3, environment
 from pyarrow import parquet
 
 from dq.contracts.access.data_location import text_format
-from dq.contracts.columns import catalog_type
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import parse
 
 TYPES = [

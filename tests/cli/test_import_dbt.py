@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.columns import catalog_type
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
 
 CASES = Path(__file__).parent.parent / "cases" / "dbt"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.columns import catalog_type
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
 
 CASE = Path(__file__).parent.parent / "cases" / "dcs" / "orders.yaml"

@@ -13,7 +13,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 
-from dq.contracts.columns import catalog_type
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
 from dq.lake.types import ICEBERG_TYPES
 from dq.registry.iceberg.conversion import ddl

@@ -32,8 +32,7 @@ from dq.cli.monitoring import serve
 from dq.cli.monitoring.exposition import MetricSample, render
 from dq.cli.monitoring.serve import MetricsServer, address
 from dq.cli.monitoring.table import TABLE
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import IncidentKey, Severity
+from dq.contracts.shared.outcome import IncidentKey, Severity, UsageError
 from dq.store import open_store
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"

@@ -10,7 +10,7 @@ from fakes.odcs import features, mistakes
 
 from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract
-from dq.contracts.versions import SUPPORTED
+from dq.contracts.odcs import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from dq.contracts.editor_schema import editor_schema
+from dq.contracts.extension import editor_schema
 from dq.validators import rule_page
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "registry").glob("*.odcs.yaml"))

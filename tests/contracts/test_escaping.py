@@ -23,7 +23,7 @@ from markdown_it import MarkdownIt
 from prometheus_client.parser import text_string_to_metric_families
 
 from dq.contracts.escaping import TARGETS
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.writing import commented
 
 if TYPE_CHECKING:

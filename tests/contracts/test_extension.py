@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from dq.contracts import extension
-from dq.contracts.shared.source_map import plain
+from dq.contracts.model import plain
 
 DELIVERY = (
     "slaProperties: [{id: d, property: frequency, value: 1, "

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.identity import identity, key
+from dq.contracts.model import identity, key
 
 PARTS = st.text(alphabet="ab12@%/.v", max_size=5)
 

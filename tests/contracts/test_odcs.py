@@ -18,9 +18,9 @@ import yaml
 from jsonschema import Draft201909Validator
 from jsonschema.validators import extend
 
-from dq.contracts import servers
+from dq.contracts import odcs as servers
+from dq.contracts.odcs import SUPPORTED
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.versions import SUPPORTED
 from dq.validators.lint import lint, rules_of
 
 HERE = Path(__file__).parent / "odcs"

@@ -11,9 +11,9 @@ from fakes import schemas
 from fakes.odcs import FILE, Feature, document, features
 from jsonschema import Draft201909Validator
 
-from dq.contracts.columns import catalog_type
+from dq.contracts.odcs import SUPPORTED
 from dq.contracts.slo import read as promises
-from dq.contracts.versions import SUPPORTED
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import parse
 from dq.registry.exporting import kinds
 from dq.registry.exporting.export import Exported

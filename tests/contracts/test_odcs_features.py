@@ -12,7 +12,7 @@ from fakes.odcs import FILE, Feature, features
 from jsonschema import Draft201909Validator
 
 from dq.cli.gating.unenforced import unenforced
-from dq.contracts.versions import SUPPORTED
+from dq.contracts.odcs import SUPPORTED
 from dq.validators.lint import lint, rules_of
 
 RULES = rules_of()

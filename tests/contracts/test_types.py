@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.columns import catalog_type, physical_type
 from dq.contracts.model import Property
-from dq.contracts.types import CANONICAL, CARRIERS, DataType, NotAType, carries, parse
+from dq.contracts.types import (
+    CANONICAL,
+    CARRIERS,
+    DataType,
+    NotAType,
+    carries,
+    catalog_type,
+    parse,
+    physical_type,
+)
 
 
 @pytest.mark.parametrize(

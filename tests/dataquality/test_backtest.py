@@ -14,8 +14,7 @@ import pytest
 from fakes import past
 from fakes.reach import anywhere
 
-from dq.contracts.shared.errors import DqError
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, DqError, Status
 from dq.contracts.yaml.parse import read
 from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import backtest

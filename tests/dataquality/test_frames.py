@@ -16,7 +16,7 @@ import pytest
 
 import dq
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.frames import as_spark
 

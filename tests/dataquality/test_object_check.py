@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.outcome import CheckResult, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Severity, Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, Violated, check
 from dq.dataquality.model.column import Column

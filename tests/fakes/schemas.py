@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, Property
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.writing import block
 
 PLAIN = {

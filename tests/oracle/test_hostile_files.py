@@ -16,8 +16,7 @@ import pytest
 from fakes.reach import anywhere
 from oracle.comparing import session_with
 
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.answers.levers import ALL, NONE

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pytest
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.portal.writing import crew
 
 

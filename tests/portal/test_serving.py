@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.portal.serve import PortalServer
 from dq.portal.writing.site import OWN
 

@@ -14,7 +14,7 @@ from fakes.glue import GlueShim
 from fakes.scheduler import promising
 
 from dq.cli.main import run
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.landing_zone.privileges import PUBLISHER, actions_of
 from dq.registry.landing_zone.template import Domain, LandingZone, template
 

@@ -12,7 +12,7 @@ import pytest
 from fakes.flights import flights
 from sqlalchemy import event
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import catalogs, open_catalog

@@ -14,7 +14,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.readers.open import locate
 from dq.registry.apply import Ending, apply, propose

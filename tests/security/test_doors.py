@@ -284,7 +284,7 @@ ALLOWED = {
         "the packages of two codecs, by names that stand in the file",
     ),
     ("cli/main.py", "code"): ("importlib.import_module", "our own commands, by their files"),
-    ("contracts/shared/shelf.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
+    ("contracts/shared/plugins.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
     ("dataquality/__init__.py", "code"): (
         "importlib.import_module",
         "our own modules, when they are asked for",

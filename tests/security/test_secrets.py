@@ -10,7 +10,7 @@ from fakes import postgres
 
 from dq.cli.main import run
 from dq.cli.world.environment import here
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.store.engine import open_store
 from dq.store.errors import address
 

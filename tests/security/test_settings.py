@@ -9,7 +9,7 @@ import pytest
 from fakes.desk import Desk
 
 from dq.cli.world.settings import TABLE, Settings, read
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 
 CONTRACT = "apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\nstatus: draft\n"
 

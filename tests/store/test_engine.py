@@ -16,7 +16,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, inspect, text
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from dq.alerts import tables
-from dq.contracts.shared.errors import StoreError, UsageError
+from dq.contracts.shared.outcome import StoreError, UsageError
 from dq.dataquality.answers.partition_cache import tables as of_counts
 from dq.dataquality.delivery import tables as of_commits
 from dq.dataquality.delivery import tables as of_deliveries
@@ -338,7 +338,7 @@ def test_a_database_that_is_not_there_is_named():
 def test_without_psycopg_the_store_says_how_to_get_it():
     script = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from dq.contracts.shared.errors import MissingTool\n"
+        "from dq.contracts.shared.outcome import MissingTool\n"
         "from dq.store import open_store\n"
         "try: open_store('postgresql://u:hunter2@host/db')\n"
         "except MissingTool as error: print(error)"

@@ -33,7 +33,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 
-from dq.contracts.shared.errors import StoreError
+from dq.contracts.shared.outcome import StoreError
 from dq.store import open_store, version
 from dq.store.schema import metadata
 

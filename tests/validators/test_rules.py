@@ -13,7 +13,7 @@ from fakes import golden
 
 from dq.cli.gating.unenforced import unenforced
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.shelf import BrokenShelf
+from dq.contracts.shared.plugins import BrokenShelf
 from dq.contracts.yaml.parse import parse
 from dq.validators import rule_page
 from dq.validators import rules as shelf

@@ -13,8 +13,7 @@ from dq.contracts.diff.facts import changes
 from dq.contracts.diff.normalize import normalise
 from dq.contracts.diff.promises import date_of, name_of
 from dq.contracts.extension import dataset
-from dq.contracts.model import Contract
-from dq.contracts.node import Node
+from dq.contracts.model import Contract, Node
 from dq.contracts.subscriptions import Subscription
 from dq.validators.compat.classification import table
 from dq.validators.compat.classification.model import (

@@ -9,8 +9,7 @@ from datetime import date
 from itertools import chain
 from pathlib import PurePosixPath
 
-from dq.contracts.identity import Identity
-from dq.contracts.model import Contract
+from dq.contracts.model import Contract, Identity
 from dq.contracts.shared.outcome import Location
 from dq.validators.compat.classification.model import Bump, Judgement, Level, Mode, neutral, policy, weaken
 from dq.validators.compat.classified_change import ChangePlace, Comparison, Judged, comparison, judged

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from posixpath import normpath
 
 from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract
-from dq.contracts.identity import Identity
-from dq.contracts.model import Contract
+from dq.contracts.model import Contract, Identity
 from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.tables import PromisedTable, promised_tables

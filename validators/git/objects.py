@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.validators.git.repository import MAX_ANSWER, BaseUnavailable, Repository, converse, find, run
 
 # What is asked of Git: commits by their names, objects by their ids, tags, and what is ignored.

@@ -12,11 +12,10 @@ from functools import cached_property
 from dq.contracts import extension
 from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
-from dq.contracts.shared.counts import counted, first_of
+from dq.contracts.odcs import Version
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.wording import counted, first_of, nearest
 from dq.contracts.typed import MAX_FINDINGS
-from dq.contracts.versions import Version
 from dq.contracts.yaml.parse import parse
 from dq.validators.context import Context, Promises, PropertyPlace, Unenforced, Walk, nothing
 from dq.validators.policy.policy import EnabledRule, Policy

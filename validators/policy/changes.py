@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from dq.contracts.access.files import POLICY_FILE, Found
+from dq.contracts.model import plain
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
 from dq.validators.compat import Comparison
 from dq.validators.compat.classified_change import comparison

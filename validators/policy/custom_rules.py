@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dq.contracts.extension import VENDOR
 from dq.contracts.model import (
+    PLACE,
     Contract,
     CustomProperty,
     Extensible,
     Member,
+    Node,
+    Place,
     Property,
     Quality,
     Role,
@@ -23,11 +26,9 @@ from dq.contracts.model import (
     SlaProperty,
     SupportChannel,
 )
-from dq.contracts.node import Node
+from dq.contracts.odcs import SERVER_TYPES
 from dq.contracts.patterns.pattern import most_steps
-from dq.contracts.servers import SERVER_TYPES
 from dq.contracts.shared.outcome import Location, Severity
-from dq.contracts.shared.source_map import PLACE, Place
 from dq.validators.context import Context, Walk
 from dq.validators.facts import shown
 from dq.validators.policy import json_schema

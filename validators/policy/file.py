@@ -10,12 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_model
 
 from dq.contracts.access.files import POLICY_FILE
-from dq.contracts.node import Node, Open
-from dq.contracts.shared.extension_values import Date, Filled
+from dq.contracts.extension import Date, Filled
+from dq.contracts.model import PLACE, Node, Open, Place, Scalar, plain
 from dq.contracts.shared.outcome import Finding, Location, Severity, mistake
-from dq.contracts.shared.source_map import PLACE, Place, plain
-from dq.contracts.shared.spelling import suggestion
-from dq.contracts.shared_nodes import Scalar
+from dq.contracts.shared.wording import suggestion
 from dq.contracts.typed import typed
 from dq.contracts.yaml import source
 from dq.validators.policy.custom_rules import OPERATORS, Test, custom_rule, keys_of

@@ -6,15 +6,15 @@ import importlib
 import pkgutil
 import sys
 
-from dq.contracts.shared import shelf
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared import plugins
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.shared.wording import suggestion
 from dq.validators.lint.report import ReportFormat
 
 
 def reports_of() -> dict[str, ReportFormat]:
     """The formats on the shelf by id."""
-    return shelf.load(sys.modules[__name__], "REPORT", ReportFormat)
+    return plugins.load(sys.modules[__name__], "REPORT", ReportFormat)
 
 
 def names() -> list[str]:

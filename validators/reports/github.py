@@ -10,7 +10,7 @@ from collections import Counter
 
 from dq.contracts.escaping import github_data, github_property
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.printable import one_line
+from dq.contracts.shared.wording import one_line
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
 

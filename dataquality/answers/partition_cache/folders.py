@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import release
+from dq.contracts.shared.outcome import MissingTool, Unreadable
 from dq.contracts.sql.allow import FUNCTIONS
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks.keys import Keys

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.dataquality.answers.statistics.iceberg import own_folders, plain, writers_of
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
 from dq.dataquality.spark.schema import data_type

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dq.contracts.columns import row_type
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import Status
-from dq.contracts.types import DataType
+from dq.contracts.shared.outcome import Status, Unreadable
+from dq.contracts.types import DataType, row_type
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.metadata.facts import Judge

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.types import DataType
 from dq.dataquality.answers.statistics.writers import Statistic, counts_rows, distrusted
 

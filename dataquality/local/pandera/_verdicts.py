@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dq.contracts.columns import row_type
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import CheckResult, Status
-from dq.contracts.types import DataType
+from dq.contracts.shared.outcome import CheckResult, Status, Unreadable
+from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.by_rows import measure
 from dq.dataquality.answers.rows import Rows
 from dq.dataquality.clauses.clause import Clause

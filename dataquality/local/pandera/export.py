@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.outcome import MissingTool, UsageError
+from dq.contracts.shared.wording import nearest
+from dq.contracts.types import physical_type
 from dq.contracts.yaml.parse import read
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, Unit

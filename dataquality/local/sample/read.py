@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
 from dq.contracts.access.data_location import RFC_4180, TextFormat
-from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.types import DataType
+from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.rows import Rows, of_arrow
 from dq.dataquality.model.column import field
 from dq.dataquality.text.files import MARK, MalformedJson, SeenObjects, names_of, objects

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.outcome import MissingTool, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.answers.files import Shortcut
 from dq.dataquality.answers.levers import Lever

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from dq.contracts.access.web_address import WEB, web_address
-from dq.contracts.columns import catalog_type
 from dq.contracts.escaping import html
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.writing import commented
 from dq.registry.exporting.export import Exported, ExportKind, words
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
 from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, inner, words
 from dq.registry.importing.documents import FORMATS, LIMITS, are_values, is_limit

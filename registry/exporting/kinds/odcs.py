@@ -9,12 +9,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from dq.contracts import extension, servers, versions
-from dq.contracts.columns import catalog_type
-from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server, SlaProperty
-from dq.contracts.node import Node
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.source_map import PLACE, plain
+from dq.contracts import extension, odcs
+from dq.contracts import odcs as versions
+from dq.contracts.model import (
+    PLACE,
+    Contract,
+    Node,
+    Property,
+    Quality,
+    SchemaObject,
+    Server,
+    SlaProperty,
+    plain,
+)
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.writing import block
 from dq.registry.exporting.export import Exported, ExportKind, Losses
 
@@ -204,29 +213,27 @@ def _options(to: _Converter, node: Node, made: Values) -> None:
 
 def _server(to: _Converter, node: Node, made: Values) -> None:
     assert isinstance(node, Server)
-    for (kind, later), (earlier, until) in servers.EARLIER_NAMES.items():
+    for (kind, later), (earlier, until) in odcs.EARLIER_NAMES.items():
         if node.type == kind and to.crosses(until) and later in made:
             made[earlier] = made.pop(later)
         elif node.type == kind and to.reaches(until) and earlier in made:
             made[later] = made.pop(earlier)
-    for key, since in servers.LATER_KEYS.items():
+    for key, since in odcs.LATER_KEYS.items():
         if since > to.target and key in made:
             to.losses.leave(node.path(key), key)
             del made[key]
     if to.crosses((3, 2, 0)) and isinstance(made.get("port"), str):
         # A variable: until 3.2 a port is a number.
         to.losses.leave(node.path("port"), f"port {made.pop('port')}")
-    known = servers.SERVER_TYPES[node.type]
-    earlier_keys, until = servers.EARLIER_REQUIRED.get(node.type, ((), (3, 0, 0)))
+    known = odcs.SERVER_TYPES[node.type]
+    earlier_keys, until = odcs.EARLIER_REQUIRED.get(node.type, ((), (3, 0, 0)))
     required = {*known.required, *(earlier_keys if to.crosses(until) else ())}
-    names = {
-        later: earlier for (_, later), (earlier, when) in servers.EARLIER_NAMES.items() if to.target < when
-    }
+    names = {later: earlier for (_, later), (earlier, when) in odcs.EARLIER_NAMES.items() if to.target < when}
     if known.since <= to.target and not any(names.get(key, key) not in made for key in required):
         return
     made["type"] = "custom"
     to.losses.note(node.path("type"), f"type {node.type}", "custom")
-    taken = {*servers.SERVER_TYPES["custom"].optional, *Server.model_fields, "customProperties"}
+    taken = {*odcs.SERVER_TYPES["custom"].optional, *Server.model_fields, "customProperties"}
     for key in [key for key in made if key not in taken]:
         to.losses.leave(node.path(key), key)
         del made[key]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from dq.contracts.shared import shelf
+from dq.contracts.shared import plugins
 from dq.registry.importing.model import ImportKind
 
 
 def load() -> dict[str, ImportKind]:
     """Every kind on the shelf by its id."""
-    return shelf.load(sys.modules[__name__], "KIND", ImportKind)
+    return plugins.load(sys.modules[__name__], "KIND", ImportKind)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.registry.importing.documents import fields_of, parsed, text
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
 from dq.registry.importing.sources import folder, reading
 from dq.registry.importing.type_inference import TextGuess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dq.contracts.shared.document_kind import OLD_KEY
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.importing.dcs import FieldReader, rules, said
 from dq.registry.importing.documents import Mapped, json_of, listed, mapped, shown, text, told, yaml_of
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, SourceSays

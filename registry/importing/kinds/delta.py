@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Collection, Iterable
 
-from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.importing.documents import fields_of, mapped, shown, text
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.types import ICEBERG_NANOSECONDS, from_iceberg
 from dq.registry.importing.documents import MOST_BYTES, Mapped, listed, mapped, shown, text

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
 from dq.registry.importing.sources import folder, reading
 from dq.registry.importing.type_inference import ValueGuess

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
 from dq.registry.importing.documents import FORMATS, LIMITS, are_values, is_limit, mapped, parsed, text
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.types import DataType
 from dq.lake.parquet import columns, require_distinct
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind

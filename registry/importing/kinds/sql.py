@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said
 from dq.registry.importing.sources import content
 from dq.registry.importing.type_inference import declared

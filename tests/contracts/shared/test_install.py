@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import MissingTool
 
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"

@@ -11,8 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.node import Node
-from dq.contracts.shared.source_map import PLACE, plain
+from dq.contracts.model import PLACE, Node, plain
 from dq.contracts.yaml import formatting, source
 from dq.contracts.yaml.formatting import ORDER, REST, Formatted, formatted, kind_below
 from dq.contracts.yaml.parse import parse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.shared.source_map import plain
+from dq.contracts.model import plain
 from dq.contracts.yaml import source
 from dq.contracts.yaml.insertion import Addition, NoPlace, insert, reaches
 

@@ -6,8 +6,7 @@ import typing
 
 import pytest
 
-from dq.contracts.model import Price, Property
-from dq.contracts.schema import Quality, TypeOptions
+from dq.contracts.model import Price, Property, Quality, TypeOptions
 from dq.contracts.yaml.source import NUMBER_KEYS
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts import servers, versions
+from dq.contracts import odcs
+from dq.contracts import odcs as versions
 from dq.contracts.model import Contract, Member, Team
 from dq.contracts.typed import MAX_FINDINGS
 from dq.contracts.yaml.parse import nodes, parse
@@ -296,9 +297,9 @@ def test_what_arrives_later_names_its_version(read, text: str, since: str, colum
     assert read(text, since).findings == []
 
 
-@pytest.mark.parametrize("kind", servers.SERVER_TYPES)
+@pytest.mark.parametrize("kind", odcs.SERVER_TYPES)
 def test_a_server_of_each_type_takes_its_keys(read, kind: str) -> None:
-    row = servers.SERVER_TYPES[kind]
+    row = odcs.SERVER_TYPES[kind]
     keys = ", ".join(f"{key}: x" for key in (*row.required, *row.optional))
 
     assert read(f"servers: [{{server: a, type: {kind}, {keys}}}]").findings == []

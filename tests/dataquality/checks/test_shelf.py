@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import OF_ROWS, contract_of
 
-from dq.contracts.shared import shelf
+from dq.contracts.shared import plugins
 from dq.dataquality import Request, check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import CheckKind, Example
@@ -98,7 +98,7 @@ def test_one_new_file_is_a_new_check(
     (package / "upper.py").write_text(NEW_KIND)
     monkeypatch.syspath_prepend(tmp_path)
     own_checks = importlib.import_module("own_checks")
-    kinds = {**built_in(), **shelf.load(own_checks, "CHECK", CheckKind)}
+    kinds = {**built_in(), **plugins.load(own_checks, "CHECK", CheckKind)}
     example = Example("", "properties: [{name: v, tags: [upper]}]", "v string", (("a",), ("B",)), "")
     report = check(
         Request(contract_of(example), spark.createDataFrame(list(example.rows), "v string"), kinds=kinds)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status, UsageError
 from dq.contracts.sql.guard import Guarded, guarded_predicate
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check

@@ -10,8 +10,7 @@ import pytest
 
 from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract, SlaProperty
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status, UsageError
 from dq.contracts.shared.units import Duration
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check

@@ -9,7 +9,7 @@ import pytest
 from fakes import lakehouse
 from fakes.command import Place
 
-from dq.contracts.columns import catalog_type
+from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import Status
+from dq.contracts.shared.outcome import Status, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.spark.readers.open import locate

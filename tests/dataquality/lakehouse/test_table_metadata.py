@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes import lakehouse
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.dataquality.local.metadata.facts import MetadataFacts
 from dq.dataquality.spark.measure import schema_of
 

@@ -17,8 +17,7 @@ from fakes.reach import anywhere
 
 import dq
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.outcome import Status
+from dq.contracts.shared.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.levers import NONE

@@ -10,8 +10,7 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.outcome import Status
+from dq.contracts.shared.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.spark.partitions import only

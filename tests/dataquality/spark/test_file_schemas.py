@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.shared.outcome import CheckResult, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.answers.levers import ALL, NONE

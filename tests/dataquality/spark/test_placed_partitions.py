@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.readers.columnar import MOST_FOLDERS
 from dq.dataquality.spark.readers.open import Dataset, locate, open_table

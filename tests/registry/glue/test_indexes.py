@@ -9,7 +9,7 @@ import pytest
 from fakes.flights import FLIGHTS, flights
 from fakes.glue import GlueShim
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.diff import Action, ActionKind
 from dq.registry.glue.tables import Glue

@@ -11,7 +11,7 @@ import pytest
 from fakes.flights import flights
 from fakes.glue import Answer, Call, GlueShim, refused
 
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.registry.apply import Ending, Result, apply, propose
 from dq.registry.catalog import CatalogSettings, Partition
 from dq.registry.catalogs import open_catalog

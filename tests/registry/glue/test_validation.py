@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from fakes.glue import GlueShim
 from fakes.glue_mistakes import MISTAKES, RIGHT, planted
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.registry.glue.tables import Glue
 from dq.registry.glue.validation import RULES, compiled, refuse
 

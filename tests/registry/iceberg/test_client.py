@@ -13,7 +13,7 @@ import pytest
 from fakes.iceberg import RestAnswer, RestProxy
 
 from dq.cli.world.catalogs import iceberg_properties
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.registry.iceberg import client
 
 
@@ -101,7 +101,7 @@ catalog:
 OPEN = """
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 
 try:
     open_catalog("iceberg", CatalogSettings())

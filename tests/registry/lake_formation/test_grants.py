@@ -22,7 +22,7 @@ from fakes.lake_grants import (
     thirty,
 )
 
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.subscriptions import read
 from dq.registry.apply import apply, propose
 from dq.registry.glue.tables import Glue

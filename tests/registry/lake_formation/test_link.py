@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.lake_formation.link import ConsumerAccount, LinkStep, LinkStepKind, LinkTerms
 
 OWNER, OWN = "123456789012", "210987654321"

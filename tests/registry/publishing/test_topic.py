@@ -22,7 +22,7 @@ from fakes.flights import contract, flights
 from fakes.glue import REGION, GlueShim
 from fakes.quiet_server import QuietServer
 
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import DqError
 from dq.registry.publishing import notices
 from dq.registry.publishing.notices import ConsumerNotice, PlaceDown, tell
 from dq.registry.publishing.publication import DeliveryEvent, publication

@@ -16,11 +16,12 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts import extension, model, schema, servers, shared_nodes
+from dq.contracts import extension, model, odcs
+from dq.contracts import model as schema
+from dq.contracts import model as shared_nodes
 from dq.contracts.diff.element import FOLDED, Change, ElementKind, Motion
-from dq.contracts.node import Node
+from dq.contracts.model import PLACE, Node
 from dq.contracts.shared.outcome import Location
-from dq.contracts.shared.source_map import PLACE
 from dq.validators.compat import RULES, DiffTerms, Effect, Level, Mode, Verdict, diff
 from dq.validators.compat.classification.model import Setting, verdict
 from dq.validators.compat.classification.table import BY_POLICY, TABLE, classify, row
@@ -122,7 +123,7 @@ def test_every_term_of_ours_has_a_row(terms: type[Node]) -> None:
 
 
 def test_every_key_of_every_server_type_has_a_row() -> None:
-    keys = {key for one in servers.SERVER_TYPES.values() for key in (*one.required, *one.optional)}
+    keys = {key for one in odcs.SERVER_TYPES.values() for key in (*one.required, *one.optional)}
 
     assert sorted(key for key in keys if row(ElementKind.SERVER, key) is None) == []
 
@@ -132,7 +133,7 @@ def test_every_key_of_the_official_schema_is_a_key_of_the_model() -> None:
         (Path(open_data_contract_standard.__file__).parent / "schema.json").read_text("utf-8")
     )
     known = {key for node in (*KINDS, *WHOLE, model.TypeOptions) for key in keys_of(node)}
-    known |= {key for one in servers.SERVER_TYPES.values() for key in (*one.required, *one.optional)}
+    known |= {key for one in odcs.SERVER_TYPES.values() for key in (*one.required, *one.optional)}
 
     assert sorted(set(properties(schema)) - known) == []
 

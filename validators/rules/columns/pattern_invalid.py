@@ -29,8 +29,8 @@ neighbours match different signs: `[^@]+@[^@]+` instead of `.+@.+`.
 import re
 import warnings
 
+from dq.contracts.model import PLACE, Place
 from dq.contracts.patterns import pattern
-from dq.contracts.shared.source_map import PLACE, Place
 from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 

@@ -19,9 +19,10 @@ Mend: Write the type as Spark SQL does. Contracts of which no server is a lake m
 
 import re
 
-from dq.contracts import columns, types
+from dq.contracts import types
+from dq.contracts import types as columns
 from dq.contracts.model import Property
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.wording import nearest
 from dq.validators.facts import on_lake
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -13,13 +13,13 @@ Good:
 Mend: Write `min` for minutes, or `mo` for months.
 """
 
-from dq.contracts import service_levels
+from dq.contracts import odcs
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
-        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", True))
+        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", True))
         if timed and sla.unit is not None and sla.unit.strip().lower() == "m":
             readings = f"{sla.value} minutes to some tools and {sla.value} months to others"
             message = f"{sla.value} {sla.unit} is {readings}."

@@ -13,19 +13,19 @@ Good:
 Mend: Correct the spelling, or choose a name that cannot be taken for one of ODCS.
 """
 
-from dq.contracts import service_levels
-from dq.contracts.shared.spelling import nearest
+from dq.contracts import odcs
+from dq.contracts.shared.wording import nearest
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
-        if sla.property.lower() in service_levels.SERVICE_LEVELS:
+        if sla.property.lower() in odcs.SERVICE_LEVELS:
             continue
-        near = nearest(sla.property, service_levels.SERVICE_LEVELS)
+        near = nearest(sla.property, odcs.SERVICE_LEVELS)
         if near is not None:
             message = f"service level {sla.property!r} is not one of ODCS."
-            yield fault(sla, "property", message, f"Did you mean {service_levels.SERVICE_LEVELS[near][0]!r}?")
+            yield fault(sla, "property", message, f"Did you mean {odcs.SERVICE_LEVELS[near][0]!r}?")
 
 
 RULE = Rule("sla-property-misspelt", Severity.WARNING, __doc__, check)

@@ -13,9 +13,9 @@ Good:
 Mend: Write the number under `value` and the unit of time under `unit`, or both as one text: `25h`, `P1Y`.
 """
 
-from dq.contracts import service_levels
+from dq.contracts import odcs
 from dq.contracts.model import SlaProperty
-from dq.contracts.shared.fault import TextFault as NoDuration
+from dq.contracts.shared.outcome import TextFault as NoDuration
 from dq.contracts.shared.units import parse_duration
 from dq.validators.facts import fits, shown
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
@@ -23,7 +23,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
-        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if timed and not _length(sla):
             message = f"{sla.property} is {shown(sla.value)}, which is no length of time."
             yield fault(sla, "value", message, "Write a number, and its unit under 'unit'.")

@@ -13,14 +13,14 @@ Good:
 Mend: Add `unit`: s, min, h, d, w, mo or y.
 """
 
-from dq.contracts import service_levels
+from dq.contracts import odcs
 from dq.validators.facts import fits
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
 def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
-        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if timed and not sla.unit and fits(sla.value, "number"):
             message = f"{sla.property} is {sla.value} without a unit."
             yield absence(sla, message, "Add 'unit: h', or another unit of time.", "unit")

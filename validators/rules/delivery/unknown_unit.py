@@ -13,18 +13,18 @@ Good:
 Mend: Write s, min, h, d, w, mo or y, or the word in full.
 """
 
-from dq.contracts import service_levels
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts import odcs
+from dq.contracts.shared.wording import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
-        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if not timed or sla.unit is None or sla.unit.strip().lower() == "m":
             continue
-        if service_levels.time_unit(sla.unit) is None:
-            mend = suggestion(sla.unit, service_levels.TIME_UNITS, "Write one of s, min, h, d, w, mo, y.")
+        if odcs.time_unit(sla.unit) is None:
+            mend = suggestion(sla.unit, odcs.TIME_UNITS, "Write one of s, min, h, d, w, mo, y.")
             yield fault(sla, "unit", f"{sla.unit!r} is not a unit of time.", mend)
 
 

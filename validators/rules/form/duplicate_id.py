@@ -17,7 +17,7 @@ Mend: Give each element of a list an id of its own.
 
 from collections.abc import Sequence
 
-from dq.contracts.node import Node
+from dq.contracts.model import Node
 from dq.validators.context import sibling_nodes
 from dq.validators.facts import of_promise
 from dq.validators.registry import alike, note

@@ -17,7 +17,7 @@ Good:
 Mend: Add `metric`, or say with `type` that the rule is sql, custom or text.
 """
 
-from dq.contracts.versions import EARLIER_METRICS
+from dq.contracts.odcs import EARLIER_METRICS
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 
 

@@ -1,12 +1,16 @@
-"""Texts of strangers as a terminal or the log of a CI server can take them: nothing in them does anything.
-
-A contract, its file's name and its data may hold escape sequences, characters that turn the reading
-direction, and lines that a runner takes for commands. Each becomes something that can be seen.
-"""
+"""Texts that nothing can be done with, numbers of things in words, and the word that somebody meant."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
+
+# Texts of strangers as a terminal or the log of a CI server can take them: nothing in them does anything.
+#
+# A contract, its file's name and its data may hold escape sequences, characters that turn the reading
+# direction, and lines that a runner takes for commands. Each becomes something that can be seen.
 
 # Unicode's Cc, Cs, Zl, Zp and Cf but for the two joiners that scripts and emoji need, and the
 # noncharacters. Written out, because asking unicodedata about each takes longer than a command may.
@@ -94,3 +98,69 @@ def _xml_escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     held = code == 0x0D or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or code >= 0x10000
     return f"&#{code};" if held else _escape(match)
+
+
+# Numbers of things in words.
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 miss`, `1,204 misses`; `many` where an s makes no plural."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first of them, and how many more there are: `a, b and 1,204 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+# The word that somebody meant, among those that there are.
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like this one, whatever the case, or None when none is near.
+
+    Among more than a hundred words only some that begin alike are compared. Hand in a frozenset where there
+    are many words and many questions: what is made of it is remembered.
+    """
+    lower = word.lower()
+    if not lower or len(lower) > 100:
+        return None
+    if not isinstance(known, frozenset):
+        listed = tuple(islice(known, 1_000))
+        if len(listed) <= 100:
+            return _nearest(lower, listed)
+        known = frozenset(listed)
+    return _nearest(lower, _by_beginning(known).get(lower[:3], ()))
+
+
+def suggestion(word: object, known: Iterable[str], otherwise: str) -> str:
+    """Asks for the known word that is near; what else to say where none is, or where a text was meant."""
+    near = nearest(word, known) if isinstance(word, str) else None
+    return f"Did you mean {near!r}?" if near else otherwise
+
+
+def one_of(words: Sequence[str]) -> str:
+    """The words to choose from, after "Write": `date`, or `one of string, varchar`."""
+    return words[0] if len(words) == 1 else f"one of {', '.join(words)}"
+
+
+@lru_cache(4)
+def _by_beginning(known: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """At most forty words for each of their beginnings."""
+    found: dict[str, list[str]] = {}
+    for one in sorted(known):
+        beside = found.setdefault(one[:3].lower(), [])
+        if len(beside) < 40:
+            beside.append(one)
+    return {beginning: tuple(words) for beginning, words in found.items()}
+
+
+@lru_cache(2048)
+def _nearest(lower: str, known: tuple[str, ...]) -> str | None:
+    # Imported here: a contract without a misspelt word needs none of it.
+    from difflib import get_close_matches
+
+    by_lower = {one.lower(): one for one in known}
+    near = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
+    return by_lower[near[0]] if near else None
