@@ -251,7 +251,7 @@ def test_no_other_module_escapes_text_of_its_own() -> None:
         str(file.relative_to(ROOT))
         for room in rooms
         for file in (ROOT / room).rglob("*.py")
-        if "escaping" not in file.parts and own.search(file.read_text())
+        if file != ROOT / "contracts/escaping.py" and own.search(file.read_text())
     }
 
     assert found == set(elsewhere)
