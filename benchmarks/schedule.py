@@ -17,7 +17,7 @@ from _report import arguments, finish
 from croniter import croniter
 
 from dq.contracts.schedule import FreeDays, Schedule, TextFault, parse, zone
-from dq.contracts.schedule.calendar_days import DayEffect
+from dq.contracts.schedule.calendar import DayEffect
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2027, 1, 1, tzinfo=UTC)

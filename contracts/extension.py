@@ -23,7 +23,7 @@ from dq.contracts.model import (
     SupportChannel,
     plain,
 )
-from dq.contracts.schedule.calendar_days import DayEffect, FreeDays
+from dq.contracts.schedule.calendar import DayEffect, FreeDays
 from dq.contracts.shared.outcome import Finding, mistake
 from dq.contracts.shared.units import DataFormat
 from dq.contracts.typed import typed

@@ -22,10 +22,10 @@ from dq.contracts.schedule import (
     Schedule,
     convert,
     dst_hazards,
-    outlook,
     parse,
     zone,
 )
+from dq.contracts.schedule import cycle as outlook
 from dq.contracts.shared.outcome import TextFault, UsageError
 from dq.contracts.shared.units import iso
 from dq.contracts.slo import Slo

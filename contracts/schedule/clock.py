@@ -1,25 +1,79 @@
-"""A schedule and its due instants: civil times become instants here, across gaps and overlaps.
-
-Two steps. Civil times come without any zone: the times of one day from the minute and hour field, the
-dates of a month from `days`. Then each span between two clock changes, in which the offset is constant,
-turns its own civil times into instants. Spans follow each other in real time, so instants ascend by
-construction, and no step looks further than the next date of the rule.
-"""
+"""A schedule from its text, its due instants, and the questions that rules ask of it."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import lru_cache
-from itertools import repeat
+from itertools import islice, repeat, zip_longest
+from typing import NamedTuple
 
-from dq.contracts.schedule import fields
-from dq.contracts.schedule.calendar_days import FURTHEST_MOVE, DayEffect, FreeDays
-from dq.contracts.schedule.days import DayRule, midnights
-from dq.contracts.schedule.words import Dialect, DstPolicy, Due, Note
-from dq.contracts.schedule.zone import Transition, known, offset_at, transitions
+from dq.contracts.schedule import cron
+from dq.contracts.schedule.calendar import FURTHEST_MOVE, DayEffect, FreeDays
+from dq.contracts.schedule.cron import CronField, DayRule, FieldError, midnights
+from dq.contracts.schedule.zone import Transition, known, offset_at, transitions, zone
+from dq.contracts.shared.outcome import TextFault
+
+# The words of a promised-delivery clock: dialect, policy for clock changes, due.
+
+
+class Dialect(StrEnum):
+    """Which cron a schedule is written in.
+
+    `unix`: five fields. `seconds_first`: six fields, the first is one literal second. `eventbridge`:
+    `cron(minute hour day month weekday year)` of AWS, in which Sunday is 1.
+    """
+
+    UNIX = "unix"
+    SECONDS_FIRST = "seconds_first"
+    EVENTBRIDGE = "eventbridge"
+
+
+class DstPolicy(StrEnum):
+    """What becomes of a civil time that a clock change skips or repeats.
+
+    `vixie`: a fixed time in a gap is due at the change, a repeated one at its first occurrence; a
+    schedule whose minute or hour starts with `*` follows real time instead. `skip`: no cycle in a gap,
+    first occurrence only. `shift`: a time in a gap moves by the length of the gap, first occurrence only.
+    """
+
+    VIXIE = "vixie"
+    SKIP = "skip"
+    SHIFT = "shift"
+
+
+class Note(StrEnum):
+    """How a due instant relates to its civil time."""
+
+    NORMAL = "normal"
+    GAP = "gap"
+    FIRST_OF_TWO = "first_of_two"
+    SECOND_OF_TWO = "second_of_two"
+
+
+class Due(NamedTuple):
+    """One promised instant.
+
+    A named tuple and not a dataclass: a year of 2,000 schedules makes millions of them.
+    """
+
+    at: datetime
+    """The instant, aware, in UTC."""
+    nominal: datetime
+    """The civil time in the schedule's zone that the expression names, without a zone."""
+    note: Note
+
+
+# A schedule and its due instants: civil times become instants here, across gaps and overlaps.
+#
+# Two steps. Civil times come without any zone: the times of one day from the minute and hour field, the
+# dates of a month from `days`. Then each span between two clock changes, in which the offset is constant,
+# turns its own civil times into instants. Spans follow each other in real time, so instants ascend by
+# construction, and no step looks further than the next date of the rule.
 
 # A moved time lands up to a day after its gap (Apia lost a whole date), an overlap lasts hours.
 _REACH = timedelta(days=2)
@@ -249,8 +303,8 @@ def _due_days(rule: DayRule, calendar: FreeDays, year: int, month: int) -> tuple
 @lru_cache(maxsize=4_096)
 def times_of_day(minute: str, hour: str, second: int) -> tuple[timedelta, ...]:
     """The times of one civil day that a minute and an hour field name, ascending, as time since midnight."""
-    hours = sorted(fields.read(hour, fields.HOUR).values)
-    minutes = sorted(fields.read(minute, fields.MINUTE).values)
+    hours = sorted(cron.read(hour, cron.HOUR).values)
+    minutes = sorted(cron.read(minute, cron.MINUTE).values)
     return tuple(timedelta(hours=h, minutes=m, seconds=second) for h in hours for m in minutes)
 
 
@@ -262,3 +316,396 @@ def _merged(moved: list[Due], real: list[Due]) -> list[Due]:
 
 def _civil(instant: datetime, offset: timedelta) -> datetime:
     return (instant + offset).replace(tzinfo=None)
+
+
+# From the text of a contract to a schedule, or to the one fault that stands in its way.
+#
+# The grammar is ours and strict; see `fields`. This module knows the dialects: how many fields, macros,
+# `cron(...)`, and which date fields are joined how.
+
+MACROS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_AWS = re.compile(r"cron\((.*)\)", re.ASCII | re.IGNORECASE)
+_BLANK = re.compile(r"[ \t]+", re.ASCII)
+_LONGEST = 500
+
+
+def parse(
+    expression: str,
+    *,
+    timezone: str = "UTC",
+    dialect: Dialect = Dialect.UNIX,
+    dst: DstPolicy | None = None,
+    calendar: FreeDays | None = None,
+) -> Schedule | TextFault:
+    """The schedule that an expression means in an IANA zone, or the first fault found.
+
+    `dst` of None is the habit of the dialect: `skip` for eventbridge, as its scheduler does, else `vixie`.
+    """
+    found_zone = zone(timezone)
+    if isinstance(found_zone, TextFault):
+        return found_zone
+    for _, fault in calendar.faults() if calendar else ():
+        return fault
+    policy = dst or (DstPolicy.SKIP if dialect is Dialect.EVENTBRIDGE else DstPolicy.VIXIE)
+    try:
+        second, read = _fields(expression.strip(" \t\r\n"), dialect)
+        rule = _day_rule(read, dialect)
+    except FieldError as refused:
+        return refused.fault
+    if not rule.ever(calendar.due_on if calendar else None):
+        return _never(expression, read, calendar)
+    return Schedule(
+        expression=expression,
+        timezone=timezone,
+        dialect=dialect,
+        dst=policy,
+        calendar=calendar,
+        second=second,
+        minute=read[0].plain,
+        hour=read[1].plain,
+        days=rule,
+        wildcard=read[0].star or read[1].star,
+    )
+
+
+def _fields(text: str, dialect: Dialect) -> tuple[int, tuple[CronField, ...]]:
+    if len(text) > _LONGEST:
+        raise FieldError(
+            "CRON_LONG", f"The schedule has {len(text)} characters.", f"Write at most {_LONGEST}."
+        )
+    if dialect is Dialect.EVENTBRIDGE:
+        return 0, _eventbridge(text)
+    _refuse_foreign(text, dialect)
+    parts = _BLANK.split(_macro(text) if text.startswith("@") else text)
+    second = 0
+    if dialect is Dialect.SECONDS_FIRST and not text.startswith("@"):
+        _refuse_count(parts, text, 6, "seconds_first: second minute hour day-of-month month day-of-week")
+        second, parts = _second(parts[0]), parts[1:]
+    _refuse_count(parts, text, 5, "unix: minute hour day-of-month month day-of-week")
+    _refuse_swapped(parts, text)
+    return second, tuple(cron.read(part, spec) for part, spec in zip(parts, cron.UNIX, strict=True))
+
+
+def _refuse_foreign(text: str, dialect: Dialect) -> None:
+    """Texts of another tool, each with its way home."""
+    if not text.split():
+        raise FieldError("CRON_FIELDS", "The schedule is empty.", "Write five fields, such as 0 6 * * *.")
+    if text.lower().startswith(("cron(", "rate(")):
+        raise FieldError(
+            "CRON_DIALECT",
+            f"{text!r} is an AWS expression, and the dialect is {dialect.value}.",
+            "Set `dialect: eventbridge`.",
+        )
+    if "=" in text.split()[0]:
+        raise FieldError(
+            "CRON_ZONE",
+            f"{text.split()[0]!r} in front of the schedule is not part of it.",
+            "Write the zone in the field `timezone`.",
+        )
+
+
+def _macro(text: str) -> str:
+    if expansion := MACROS.get(text.lower()):
+        return expansion
+    reason = (
+        "has no time on the clock: it runs when a machine starts."
+        if text == "@reboot"
+        else "is no macro of cron."
+    )
+    raise FieldError("CRON_MACRO", f"{text!r} {reason}", f"Write five fields, or one of {', '.join(MACROS)}.")
+
+
+def _refuse_count(parts: list[str], text: str, wanted: int, form: str) -> None:
+    if len(parts) == wanted:
+        return
+    mend = f"Write {wanted} fields, {form}."
+    if wanted == 5 and len(parts) == 6:
+        mend = f"Leave the seconds out, or set `dialect: seconds_first`. {mend}"
+    raise FieldError("CRON_FIELDS", f"{text!r} has {len(parts)} field{'s' * (len(parts) != 1)}.", mend)
+
+
+def _second(text: str) -> int:
+    if text.isascii() and text.isdecimal():
+        (value,) = cron.read(text, cron.SECOND).values
+        return value
+    raise FieldError(
+        "CRON_TOO_FREQUENT",
+        f"Second {text!r} asks for more than one delivery a minute.",
+        "Write one literal second, such as 0.",
+    )
+
+
+def _refuse_swapped(parts: list[str], text: str) -> None:
+    """`0 30 * * *`, which even the ODCS standard shows: minute and hour changed places."""
+    minute, hour = parts[0], parts[1]
+    if not (minute.isdecimal() and hour.isdecimal() and len(hour) < 3):
+        return
+    if 24 < int(hour) <= 59 and int(minute) <= 23:
+        swapped = " ".join((hour, minute, *parts[2:]))
+        raise FieldError(
+            "CRON_RANGE",
+            f"hour {hour} in {text!r} is out of 0-23.",
+            f"The minute stands first: perhaps {swapped!r} was meant.",
+        )
+
+
+def _eventbridge(text: str) -> tuple[CronField, ...]:
+    wrapped = _AWS.fullmatch(text)
+    if wrapped is None:
+        raise FieldError(
+            "EB_RATE" if text.lower().startswith("rate(") else "EB_FIELDS",
+            f"{text!r} is not of the form cron(...).",
+            "Write cron(minute hour day-of-month month day-of-week year), such as cron(0 6 * * ? *).",
+        )
+    parts = _BLANK.split(wrapped[1].strip(" \t"))
+    if len(parts) != 6:
+        raise FieldError(
+            "EB_FIELDS",
+            f"{text!r} has {len(parts)} fields, EventBridge wants six.",
+            "Write cron(minute hour day-of-month month day-of-week year); the year is mostly *.",
+        )
+    if (parts[2] == "?") == (parts[4] == "?"):
+        raise FieldError(
+            "EB_DOM_DOW",
+            f"Day-of-month {parts[2]!r} and day-of-week {parts[4]!r} in {text!r}: exactly one must be '?'.",
+            "Write ? for the one that does not matter.",
+        )
+    parts = ["*" if part == "?" and index in (2, 4) else part for index, part in enumerate(parts)]
+    read = tuple(cron.read(part, spec) for part, spec in zip(parts, cron.EVENTBRIDGE, strict=True))
+    for mark, field in (("W", read[2]), ("#", read[4])):
+        if mark in field.text.upper() and "," in field.text:
+            raise FieldError(
+                "EB_SPECIAL",
+                f"{field.text!r} lists more than one value beside '{mark}', which EventBridge refuses.",
+                f"Write the value with {mark} alone, and one schedule for each.",
+            )
+    return read
+
+
+def _day_rule(read: tuple[CronField, ...], dialect: Dialect) -> DayRule:
+    day, month, weekday = read[2:5]
+    sunday = 1 if dialect is Dialect.EVENTBRIDGE else 0
+    return DayRule(
+        days=day.values,
+        special_days=day.special_days,
+        months=tuple(sorted(month.values)),
+        weekdays=frozenset((value - sunday) % 7 for value in weekday.values),
+        special_weekdays=weekday.special_weekdays,
+        # Vixie cron looks at the first character only, so `*/2` joins with AND too.
+        both=day.star or weekday.star,
+        years=None if len(read) < 6 or read[5].text == "*" else read[5].values,
+    )
+
+
+def _never(expression: str, read: tuple[CronField, ...], calendar: FreeDays | None) -> TextFault:
+    day, month, weekday = read[2:5]
+    fields_said = f"day-of-month {day.text!r}, month {month.text!r} and day-of-week {weekday.text!r}"
+    if calendar is not None:
+        return TextFault(
+            "CRON_NEVER",
+            f"{expression!r} never comes on a day that the calendar leaves: {fields_said}.",
+            "Let the calendar move or excuse such days, or write a date that it leaves.",
+        )
+    return TextFault(
+        "CRON_NEVER",
+        f"{expression!r} never comes: no date meets {fields_said}.",
+        "Write a date that exists; L in the day-of-month field is the last day of any month.",
+    )
+
+
+# Questions a rule asks of a schedule: how close two dues come, which of them a clock change touches, and
+# which of them croniter reads differently.
+
+_YEAR = timedelta(days=366)
+_CYCLES = 400
+_HOUR = timedelta(hours=1)
+# How much is compared: croniter takes about 0.1 ms for each due.
+_DUES_COMPARED, _YEARS_COMPARED = 60, 9
+
+
+def shortest_gap(schedule: Schedule, start: datetime) -> timedelta | None:
+    """The least time between two dues after `start`, among 400 cycles or those of a year.
+
+    A rarer schedule is looked at until it has come twice; None when it ends before that.
+    """
+    shortest = previous = None
+    for count, due in enumerate(schedule.after(start)):
+        if previous is not None:
+            gap = due.at - previous.at
+            shortest = gap if shortest is None else min(shortest, gap)
+            if count >= _CYCLES or due.at - start > _YEAR:
+                break
+        previous = due
+    return shortest
+
+
+def dst_hazards(schedule: Schedule, start: datetime) -> list[Due]:
+    """Fixed times that a gap leaves out or an overlap repeats, within two years after `start`.
+
+    `at` is the clock change for a time in a gap, and the first occurrence for a repeated one, whatever
+    the policy makes of them. Empty for a schedule that follows real time.
+    """
+    if schedule.follows_real_time:
+        return []
+    return [due for change in _changes(schedule, start) for due in _times_in(schedule, change)]
+
+
+def _changes(schedule: Schedule, start: datetime) -> list[Transition]:
+    start = start.astimezone(UTC)
+    end = start + 2 * _YEAR
+    years = range(start.year, end.year + 1)
+    changes = (change for year in years for change in transitions(schedule.timezone, year))
+    return [change for change in changes if start < change.at <= end]
+
+
+def _times_in(schedule: Schedule, change: Transition) -> list[Due]:
+    """The times of a schedule that a clock change leaves out or repeats."""
+    low, high = change.at + min(change.before, change.after), change.at + max(change.before, change.after)
+    if change.after < change.before:
+        return civil_dues(schedule, low, high, change.before, Note.FIRST_OF_TWO)
+    dues = civil_dues(schedule, low, high, change.before, Note.GAP)
+    return [due._replace(at=change.at) for due in dues]
+
+
+class CroniterDifference(NamedTuple):
+    """The first instant that only one of dq and croniter reads from a schedule.
+
+    `at` is in UTC, or None where croniter refuses the expression; `by_croniter` tells whose instant it is.
+    `alike` is another spelling, which both read as dq reads the schedule, if there is one.
+    """
+
+    at: datetime | None
+    by_croniter: bool
+    alike: str | None
+
+
+def croniter_difference(schedule: Schedule, start: datetime) -> CroniterDifference | None:
+    """How croniter, in the zone of a unix schedule, differs from it after `start`; None if it does not.
+
+    A calendar is left aside: croniter has none. croniter is imported only for expressions and nights of
+    clock changes on which the two can differ; for all others the tests compare them.
+    """
+    if schedule.dialect is not Dialect.UNIX:
+        return None
+    schedule = replace(schedule, calendar=None) if schedule.calendar else schedule
+    text = schedule.expression.strip()
+    parts = MACROS.get(text.lower(), text).split()
+    ambiguous = _ambiguous(parts)
+    # At every hour, croniter gets through changes of whole hours.
+    nights = [
+        change.at
+        for change in _changes(schedule, start)
+        if (parts[1] != "*" or (change.after - change.before) % _HOUR) and _times_in(schedule, change)
+    ]
+    if not ambiguous and not nights:
+        return None
+    from croniter import CroniterError
+
+    try:
+        differences = [
+            _first_difference(schedule, max(start, at - 3 * _HOUR), at + 3 * _HOUR, 360) for at in nights[:4]
+        ]
+        if ambiguous:
+            end = start + _YEARS_COMPARED * _YEAR
+            differences += [_first_difference(schedule, start, end), _first_day_apart(schedule, parts, start)]
+    except CroniterError:
+        return CroniterDifference(None, by_croniter=False, alike=_spelling_alike(schedule, parts, start))
+    first = min((difference for difference in differences if difference), default=None)
+    return CroniterDifference(*first, alike=_spelling_alike(schedule, parts, start)) if first else None
+
+
+def _ambiguous(parts: list[str]) -> bool:
+    """Whether croniter may read these fields differently from cron.
+
+    It takes `5-5` for the whole field, joins a day and a weekday with OR where one of them starts with `*`
+    and a step, and refuses `LW`, `5L` and, next to other days, `1#2`.
+    """
+    day, weekday = parts[2].upper(), parts[4].upper()
+    return (
+        "LW" in day
+        or "L" in weekday
+        or ("#" in weekday and (day != "*" or "," in weekday))
+        or ("*" not in (day, weekday) and "*" in (day[0], weekday[0]))
+        or any(
+            _without_ranges_of_one(part, spec) != part for part, spec in zip(parts, cron.UNIX, strict=True)
+        )
+    )
+
+
+def _without_ranges_of_one(text: str, spec: cron.Spec) -> str:
+    if "-" not in text:
+        return text
+    items = []
+    for item in text.split(","):
+        values = cron.read(item, spec).values
+        items.append(str(*values) if "-" in item and len(values) == 1 else item)
+    return ",".join(items)
+
+
+def _spelling_alike(schedule: Schedule, parts: list[str], start: datetime) -> str | None:
+    plain = [_without_ranges_of_one(*field) for field in zip(parts, cron.UNIX, strict=True)]
+    text = " ".join("*" if part == "*/1" else part for part in plain)
+    if text == schedule.expression:
+        return None
+    same = parse(text, timezone=schedule.timezone, dst=schedule.dst)
+    if not isinstance(same, Schedule) or replace(same, expression=schedule.expression) != schedule:
+        return None
+    return None if croniter_difference(same, start) else text
+
+
+def _first_day_apart(schedule: Schedule, parts: list[str], start: datetime) -> tuple[datetime, bool] | None:
+    """The first time of the first day that only one of the two names.
+
+    The other comparison does not get far in days where a schedule names many times of each.
+    """
+    minute = str(min(cron.read(parts[0], cron.MINUTE).values))
+    hour = str(min(cron.read(parts[1], cron.HOUR).values))
+    days = replace(
+        schedule,
+        expression=" ".join((minute, hour, *parts[2:])),
+        minute=minute,
+        hour=hour,
+        timezone="UTC",
+        wildcard=False,
+    )
+    zone = known(schedule.timezone)
+    civil = start.astimezone(zone).replace(tzinfo=UTC)
+    difference = _first_difference(days, civil, civil + _YEARS_COMPARED * _YEAR)
+    return difference and (difference[0].replace(tzinfo=zone).astimezone(UTC), difference[1])
+
+
+def _first_difference(
+    schedule: Schedule, start: datetime, end: datetime, most: int = _DUES_COMPARED
+) -> tuple[datetime, bool] | None:
+    ours = (due.at for due in schedule.between(start, end))
+    theirs = _croniter_dues(schedule, start, end)
+    for mine, other in islice(zip_longest(ours, theirs), most):
+        if mine != other:
+            by_croniter = mine is None or (other is not None and other < mine)
+            return (other, True) if by_croniter else (mine, False)
+    return None
+
+
+def _croniter_dues(schedule: Schedule, start: datetime, end: datetime) -> Iterator[datetime]:
+    # Imported here because it takes longer to import than a contract takes to read.
+    from croniter import CroniterBadDateError, croniter
+
+    # The bound on years keeps its search short; all is compared within that many.
+    dues = croniter(
+        schedule.expression.strip(),
+        start.astimezone(known(schedule.timezone)),
+        max_years_between_matches=_YEARS_COMPARED,
+    )
+    try:
+        while (due := dues.get_next(datetime).astimezone(UTC)) <= end:
+            yield due
+    except CroniterBadDateError:
+        return

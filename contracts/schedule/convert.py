@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from dq.contracts.schedule import fields
-from dq.contracts.schedule.clock import Schedule
-from dq.contracts.schedule.days import LAST, LAST_WEEKDAY, DayRule
-from dq.contracts.schedule.words import Due
+from dq.contracts.schedule import cron
+from dq.contracts.schedule.clock import Due, Schedule
+from dq.contracts.schedule.cron import LAST, LAST_WEEKDAY, DayRule
 from dq.contracts.shared.outcome import TextFault
 
 _DAYS, _WEEK, _MONTHS = frozenset(range(1, 32)), frozenset(range(7)), frozenset(range(1, 13))
@@ -39,9 +38,7 @@ def to_eventbridge(schedule: Schedule) -> list[str] | TextFault:
             "Let it be due at second 0.",
         )
     rule = schedule.days
-    time = (
-        f"{_field(schedule.minute, fields.MINUTE, aws=True)} {_field(schedule.hour, fields.HOUR, aws=True)}"
-    )
+    time = f"{_field(schedule.minute, cron.MINUTE, aws=True)} {_field(schedule.hour, cron.HOUR, aws=True)}"
     months = _numbers(frozenset(rule.months), _MONTHS, aws=True)
     if LAST_WEEKDAY in rule.special_days:
         return _unsayable("LW: AWS does not say what it is.", "Write L, or the days themselves.")
@@ -63,7 +60,7 @@ def to_unix(schedule: Schedule) -> list[str] | TextFault:
     weekdays = [*_listed(rule.weekdays, _WEEK, "*")]
     weekdays += [_weekday(*one, sunday=0) for one in sorted(rule.special_weekdays)]
     months = _numbers(frozenset(rule.months), _MONTHS, aws=False)
-    time = f"{_field(schedule.minute, fields.MINUTE)} {_field(schedule.hour, fields.HOUR)}"
+    time = f"{_field(schedule.minute, cron.MINUTE)} {_field(schedule.hour, cron.HOUR)}"
     return [f"{time} {','.join(days)} {months} {','.join(weekdays)}"]
 
 
@@ -83,7 +80,7 @@ def reading(schedule: Schedule) -> str:
     either = (" and " if rule.both else " or ").join(one for one in (month_days, weekdays) if one)
     months = _numbers(frozenset(rule.months), _MONTHS, aws=False)
     parts = [
-        f"minute {_field(schedule.minute, fields.MINUTE)}, hour {_field(schedule.hour, fields.HOUR)}",
+        f"minute {_field(schedule.minute, cron.MINUTE)}, hour {_field(schedule.hour, cron.HOUR)}",
         either or "every day",
         f"month {months}" if months != "*" else "",
         f"year {', '.join(map(str, sorted(rule.years)))}" if rule.years else "",
@@ -128,8 +125,8 @@ def _weekday(day: int, nth: int, *, sunday: int) -> str:
     return f"{day + sunday}L" if nth == 0 else f"{day + sunday}#{nth}"
 
 
-def _field(text: str, spec: fields.Spec, *, aws: bool = False) -> str:
-    return _numbers(fields.read(text, spec).values, frozenset(range(spec.low, spec.high + 1)), aws=aws)
+def _field(text: str, spec: cron.Spec, *, aws: bool = False) -> str:
+    return _numbers(cron.read(text, spec).values, frozenset(range(spec.low, spec.high + 1)), aws=aws)
 
 
 def _listed(values: frozenset[int], whole: frozenset[int], all_of_them: str) -> list[str]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dq.contracts.model import Property, SchemaObject
-from dq.contracts.schedule.partition import add_months
+from dq.contracts.schedule.cycle import add_months
 from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.shared.units import Duration
 from dq.contracts.types import physical_type

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts.schedule import Cycle, DayEffect, FreeDays, Schedule, TextFault, cycles, parse
-from dq.contracts.schedule.public_holidays import check, of_year, release
+from dq.contracts.schedule.calendar import check, of_year, release
 
 # Christmas Day of 2026 is a Friday.
 EVE, CHRISTMAS, BOXING = date(2026, 12, 24), date(2026, 12, 25), date(2026, 12, 26)

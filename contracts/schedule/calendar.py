@@ -1,4 +1,4 @@
-"""The calendar of a schedule: civil dates on which a delivery is not due as its expression says."""
+"""The calendar of a schedule: civil dates on which a delivery is not due, public holidays among them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,82 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from dq.contracts.schedule import public_holidays
 from dq.contracts.shared.outcome import TextFault
+from dq.contracts.shared.wording import nearest
+
+if TYPE_CHECKING:
+    from holidays import HolidayBase
+
+
+# Public holidays of countries and their subdivisions, from the pinned `holidays` package.
+#
+# Imported by schedules whose calendar names them only: the package takes longer to import than a contract
+# takes
+# to read.
+
+
+@cache
+def release() -> str:
+    """The release of the package, such as `holidays 0.109`; it is stored with each cycle that it decided."""
+    from holidays.version import __version__
+
+    return f"holidays {__version__}"
+
+
+@cache
+def check(name: str) -> TextFault | None:
+    """The fault of a name such as `DE` or `DE-BY` (ISO 3166 country and subdivision), or None."""
+    country, _, subdivision = name.partition("-")
+    known = sorted(_countries())
+    if country not in known:
+        hint = country.upper() if country.upper() in known else nearest(country.upper(), known)
+        more = f"Did you mean {hint!r}?" if hint else "Write an ISO 3166 code, such as DE or DE-BY."
+        return TextFault("HOLIDAYS_COUNTRY", f"No public holidays of {country!r} are known.", more)
+    parts = _of(country).subdivisions
+    if not subdivision and "-" not in name:
+        return None
+    if subdivision in parts:
+        return None
+    hint = nearest(subdivision, parts)
+    listed = ", ".join(parts[:20]) or "none"
+    return TextFault(
+        "HOLIDAYS_SUBDIVISION",
+        f"No public holidays of the subdivision {subdivision!r} of {country} are known.",
+        f"Did you mean '{country}-{hint}'?" if hint else f"Known are: {listed}.",
+    )
+
+
+@lru_cache(maxsize=4_096)
+def of_year(name: str, year: int) -> Mapping[date, str]:
+    """The public holidays of one year by their dates, named in the country's first language.
+
+    Days that are kept instead of one on a weekend are among them. `name` has passed `check`.
+    """
+    country, _, subdivision = name.partition("-")
+    kind = _of(country)
+    # Without a language the names would be those of the machine's settings.
+    made = kind(subdiv=subdivision or None, years=[year], language=kind.default_language)
+    return MappingProxyType({day: made[day] for day in sorted(made) if day.year == year})
+
+
+def _countries() -> frozenset[str]:
+    from holidays.registry import EntityLoader
+
+    codes = EntityLoader.get_country_codes(include_aliases=True)
+    return frozenset(code for code in codes if len(code) == 2)
+
+
+def _of(country: str) -> type[HolidayBase]:
+    import holidays
+
+    return getattr(holidays, country)  # type: ignore[no-any-return]  # its names are loaded on demand
+
+
+# The calendar of a schedule: civil dates on which a delivery is not due as its expression says.
 
 _DAY = timedelta(days=1)
 FURTHEST_MOVE = 60
@@ -54,7 +126,7 @@ class FreeDays:
     @property
     def release(self) -> str:
         """What decides besides the contract: the release of the public holidays, or nothing."""
-        return public_holidays.release() if self.holidays else ""
+        return release() if self.holidays else ""
 
     def effect(self, day: date) -> DayEffect | None:
         """What becomes of a delivery that the expression names for this civil date; None: nothing."""
@@ -66,7 +138,7 @@ class FreeDays:
 
     def holiday(self, day: date) -> str:
         """The public holidays of a date, as `DE-BY: Allerheiligen`; the empty text for none."""
-        named = ((name, public_holidays.of_year(name, day.year).get(day)) for name in self.holidays)
+        named = ((name, of_year(name, day.year).get(day)) for name in self.holidays)
         return ", ".join(f"{name}: {title}" for name, title in named if title)
 
     def reason(self, day: date) -> str:
@@ -109,7 +181,7 @@ class FreeDays:
     def faults(self) -> Iterator[tuple[str, TextFault]]:
         """What is wrong with it, by the key in which it stands."""
         for name in self.holidays:
-            if fault := public_holidays.check(name):
+            if fault := check(name):
                 yield "holidays", fault
                 return
         lists = {"skip": self.skip, "move": self.move, "excuse": self.excuse}
@@ -135,7 +207,7 @@ def _effects(calendar: FreeDays, year: int) -> Mapping[date, DayEffect]:
         weekends = (day for one in range(saturday - 7, last + 1, 7) for day in (one, one + 1))
         found |= {date.fromordinal(day): calendar.free_days for day in weekends if first <= day <= last}
     for name in calendar.holidays:
-        found |= dict.fromkeys(public_holidays.of_year(name, year), calendar.free_days)
+        found |= dict.fromkeys(of_year(name, year), calendar.free_days)
     lists = (
         (calendar.excuse, DayEffect.EXCUSE),
         (calendar.move, DayEffect.MOVE),
