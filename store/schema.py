@@ -1,8 +1,9 @@
-"""What all tables share: the MetaData on which each room declares its own, and two column types."""
+"""The MetaData on which each package declares its tables, and the column types that they share."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Dialect, Integer, MetaData, String
@@ -20,6 +21,16 @@ metadata = MetaData(
     }
 )
 
+TABLE_MODULES = (
+    "dq.alerts.tables",
+    "dq.dataquality.delivery.tables",
+    "dq.dataquality.local.metadata.tables",
+    "dq.dataquality.results.tables",
+    "dq.dataquality.answers.partition_cache.tables",
+    "dq.registry.tables",
+)
+"""Modules that declare tables. By name: the packages that own them import the store, not the reverse."""
+
 _TEXT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _WIDTH = len("2026-05-01T08:00:00.000000Z")
 
@@ -28,6 +39,13 @@ Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresq
 
 Count = BigInteger().with_variant(Integer(), "sqlite")
 """A number of rows: of 64 bits on both databases."""
+
+
+def declared() -> MetaData:
+    """The MetaData with the tables of all packages, whichever of them were imported before."""
+    for name in TABLE_MODULES:
+        import_module(name)
+    return metadata
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -1,4 +1,4 @@
-"""Which schema a database has, which one this dq wants, and the way from one to the other."""
+"""The schema version of a database, the newest one, creation of a new schema and upgrades of an older one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,21 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, inspect, text
+
+from dq.store import schema
 
 # Not a path: spark-submit's --py-files puts dq on the search path as it is, in its wheel.
 MIGRATIONS = files("dq.store.migrations")
 # Alembic keeps the migration that runs in globals of the process: two at once, of two stores, would mix.
 _MIGRATING = threading.Lock()
+# As Alembic makes it. Importing Alembic takes longer than creating all tables.
+_VERSION = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 
 
 @cache
@@ -27,7 +36,7 @@ def head() -> str:
 
 
 def _known() -> list[str]:
-    """All schemas in order, read off the files' names: '0034_first_release.py' is version '0034'."""
+    """All schemas in order, read off the files' names: '0041_first_release.py' is version '0041'."""
     names = (file.name for file in (MIGRATIONS / "versions").iterdir())
     return sorted(name[:4] for name in names if re.fullmatch(r"\d{4}_\w+\.py", name))
 
@@ -78,7 +87,21 @@ def is_newer(found: str | None) -> bool:
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring the schema to head inside the open transaction: all of it or nothing."""
+    """Bring the schema to head inside the open transaction: all of it or nothing.
+
+    A new database gets the tables as they are declared, an older one the migrations that it lacks.
+    """
+    if current(connection) is None:
+        # Tables of the same name that are not ours must not be taken for ours.
+        schema.declared().create_all(connection, checkfirst=False)
+        _VERSION.create(connection, checkfirst=False)
+        connection.execute(_VERSION.insert().values(version_num=head()))
+    else:
+        migrate(connection)
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that the database lacks, inside the open transaction."""
     # Slow to import, and hardly ever needed.
     from alembic import command
     from alembic.config import Config

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import compiled, jvm, lakehouse, migrated, postgres, stores, versions
+from fakes import compiled, jvm, lakehouse, postgres, stores, versions
 from fragments import gate
 from hypothesis import settings
 
@@ -44,7 +44,6 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Airflow's own statements are none of ours.
 if find_spec("airflow") is None:
     compiled.share()
-    migrated.share()
 stores.hurry()
 
 for name, value in jvm.SETTINGS.items():

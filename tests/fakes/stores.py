@@ -1,4 +1,4 @@
-"""New stores for the tests: migrations run once, their outcome is copied, and no commit waits for a disk."""
+"""New stores for the tests: the tables are made once and copied, and no commit waits for a disk."""
 
 from __future__ import annotations
 

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes import migrated, postgres, stores
+from fakes import postgres, stores
 
 
 @pytest.fixture(autouse=True)
 def stores_are_as_users_have_them() -> Iterator[None]:
-    """Here every store is made by the migrations themselves, and waits for its disk."""
-    migrated.forget()
+    """Here every commit waits for its disk."""
     stores.wait()
     yield
     stores.hurry()

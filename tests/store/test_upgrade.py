@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from fakes import next_release
+from fakes import golden, next_release
 from fakes.postgres import new_database
 from sqlalchemy import (
     JSON,
@@ -32,23 +32,62 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import make_url
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dq.contracts.shared.outcome import StoreError
 from dq.store import open_store, version
-from dq.store.schema import metadata
+from dq.store.schema import declared
 
 ROWS = 3
 Values = dict[str, list[dict[str, object]]]
+FIRST = version._known()[0]
+GOLDEN = Path(__file__).parent / "golden"
 
 
-def migrate(tx: Connection, to: str) -> None:
+def first_release(dialect: str) -> Path:
+    """The statements that make the schema of the first release; they stay as they are once it is out."""
+    return GOLDEN / f"first_release.{dialect}.sql"
+
+
+@pytest.mark.skipif(version.head() != FIRST, reason="the first release's schema has been migrated since")
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_the_declared_tables_are_the_first_release(dialect: str) -> None:
+    elements: list[CreateTable | CreateIndex] = []
+    for table in declared().sorted_tables:
+        indexes = sorted(table.indexes, key=lambda index: str(index.name))
+        elements += [CreateTable(table), *(CreateIndex(index) for index in indexes)]
+    statements = [str(each.compile(dialect=make_url(f"{dialect}://").get_dialect()())) for each in elements]
+    lines = ";\n\n".join(statement.strip() for statement in statements).splitlines()
+
+    golden.compare(first_release(dialect), "\n".join(line.rstrip() for line in lines) + "\n")
+
+
+def test_the_first_release_is_migrated_to_what_is_declared(url: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        make(tx, FIRST)
+        version.upgrade(tx)
+        context = MigrationContext.configure(tx)
+        assert version.current(tx) == version.head()
+        assert compare_metadata(context, declared()) == []
+    engine.dispose()
+
+
+def make(tx: Connection, schema: str) -> None:
+    """The tables as the release with that schema left them."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.attributes["connection"] = tx
+    for statement in first_release(tx.dialect.name).read_text().split(";\n\n"):
+        tx.exec_driver_sql(statement)
     config.set_main_option("script_location", str(version.MIGRATIONS))
-    command.upgrade(config, to)
+    command.stamp(config, FIRST)
+    command.upgrade(config, schema)
 
 
 def value(table: Table, column: Column[object], number: int) -> object:
@@ -94,7 +133,7 @@ def counts(tx: Connection) -> dict[str, int]:
 def test_no_upgrade_loses_a_row(url: str, begin: str, tmp_path: Path) -> None:
     engine = create_engine(url)
     with engine.begin() as tx:
-        migrate(tx, begin)
+        make(tx, begin)
     with engine.begin() as tx:
         before = fill(tx)
 
@@ -128,7 +167,7 @@ def test_a_backup_of_the_schema_before_is_restored_and_upgraded(url: str, other:
     copy(url, other, tmp_path)
     after = [upgraded(each, before, tmp_path) for each in (url, other)]
 
-    assert before.keys() == metadata.tables.keys()
+    assert before.keys() == declared().tables.keys()
     assert all(len(rows) == ROWS for rows in before.values())
     assert after == [before, before]
 
