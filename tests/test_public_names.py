@@ -35,7 +35,7 @@ PLUGGED = {
         *(channel.Sender, channel.UpdatingSender, channel.FindingSender),
         *(channel.Sent, channel.NotSent, channel.Ambiguous, channel.Rejected),
     ),
-    "dataquality/checks": (kind.CheckKind, kind.Example),
+    "dataquality/checks": (kind.CheckKind,),
     "registry/catalogs": (catalog.CatalogKind, catalog.CatalogSettings, catalog.Catalog),
     "registry/importing/kinds": (model.ImportKind,),
     "registry/exporting/kinds": (export.ExportKind,),

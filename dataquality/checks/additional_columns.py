@@ -20,7 +20,7 @@ from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.wording import first_of
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, KindTerms, refuse, terms_of
-from dq.dataquality.clauses.kind import CheckKind, Example, Values, of_schema, result, schema_in
+from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
 
 _GRADES = {"forbid": Severity.ERROR, "warn": Severity.WARNING}
 
@@ -76,29 +76,4 @@ def _inside(found: DataType, prop: Property, shown: str) -> Iterator[str]:
         yield from _inside(found.parts[1], prop.map.value, f"{shown}{{value}}")
 
 
-def _policy(word: str) -> str:
-    return (
-        "{properties: [{name: a, logicalType: object, properties: [{name: b, logicalType: string}]}],"
-        f" customProperties: [{{property: dataset, vendor: dq, value: {{additionalColumns: {word}}}}}]}}"
-    )
-
-
-_ONE = "properties: [{name: a, logicalType: string}]"
-EXAMPLES = (
-    Example("none", _policy("forbid"), "A struct<b: string>", (), "pass", ("none",)),
-    Example("forbidden", _policy("forbid"), "a struct<b: string, c: int>, d int", (), "fail", ("a.c, d",)),
-    Example(
-        "forbidden in items and values",
-        "{properties: [{name: a, logicalType: array, items: {logicalType: object, properties: [{name: b}]}},"
-        " {name: m, logicalType: map, map: {key: {logicalType: string},"
-        " value: {logicalType: object, properties: [{name: b}]}}}]}",
-        "a array<struct<b: string, c: int>>, m map<string, struct<b: string, d: int>>",
-        (),
-        "fail",
-        ("a[].c, m{value}.d",),
-    ),
-    Example("allowed", _policy("allow"), "a struct<b: string>, d int", (), ""),
-    Example("a warning by default", _ONE, "a string, b string", (), "fail", ("b",)),
-    Example("a mistaken policy", _policy("maybe"), "a struct<b: string>", (), "error"),
-)
-CHECK = CheckKind("additional_columns", __doc__, clauses, EXAMPLES, of_schema, judge)
+CHECK = CheckKind("additional_columns", __doc__, clauses, of_schema, judge)

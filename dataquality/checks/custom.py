@@ -19,7 +19,7 @@ from dq.contracts.metrics import measure_named
 from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject, plain
 from dq.contracts.shared.outcome import CheckResult
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, refuse, terms_of
-from dq.dataquality.clauses.kind import CheckKind, Example, Values, judge_number
+from dq.dataquality.clauses.kind import CheckKind, Values, judge_number
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
 from dq.dataquality.clauses.quality_rule import Told, of_number, of_quality, rules_of
 from dq.dataquality.clauses.row_count_range import written_as_anomaly
@@ -118,39 +118,4 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     return judge_number(clause, found, f"the check {numbered.name!r}")
 
 
-def _rule(implementation: str) -> str:
-    return (
-        "properties: [{name: card, logicalType: string,"
-        f" quality: [{{type: custom, engine: dq, implementation: {implementation}}}]}}]"
-    )
-
-
-_CARDS = (("4539578763621486",), ("79927398713",), (None,))
-EXAMPLES = (
-    Example("kept", _rule("luhn"), "card string", _CARDS, "pass", ("0 of 3 rows",)),
-    Example("broken", _rule("luhn"), "card string", (*_CARDS, ("79927398710",)), "fail", ("1 of 4 rows",)),
-    Example(
-        "tolerated",
-        _rule("{check: luhn, mustBeLessThan: 50, unit: percent}"),
-        "card string",
-        (*_CARDS, ("1-1",)),
-        "pass",
-        ("25 % (1 of 4 rows)",),
-    ),
-    Example("no rows", _rule("luhn"), "card string", (), "pass", ("0 of 0 rows",)),
-    Example("a missing column", _rule("luhn"), "id string", (("1",),), "error"),
-    Example("an unknown check", _rule("luna"), "card string", _CARDS, "error"),
-    Example("a module", _rule("dq.dataquality.clauses.luhn:luhn"), "card string", _CARDS, "error"),
-    Example(
-        "arguments that it does not take",
-        _rule("{check: luhn, arguments: {a: 1}}"),
-        "card string",
-        (),
-        "error",
-    ),
-    Example("a key that is none", _rule("{check: luhn, must: 1}"), "card string", (), "error"),
-    Example(
-        "another engine", "quality: [{type: custom, engine: soda, implementation: x}]", "card string", (), ""
-    ),
-)
-CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind(_CHECK, __doc__, clauses, metrics, judge)

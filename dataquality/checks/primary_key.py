@@ -15,7 +15,7 @@ from dataclasses import replace
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
 from dq.dataquality.clauses.clause import Clause, Extent, RowScope, RowTest, UniqueKey, asking, of_property
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column
 
 
@@ -33,25 +33,4 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         yield replace(made, ask=UniqueKey(keys, "repeat a key"), extent=Extent(RowScope.TABLE))
 
 
-_KEY = """
-properties:
-  - {name: day, logicalType: date, primaryKey: true, primaryKeyPosition: 2}
-  - {name: id, logicalType: integer, primaryKey: true, primaryKeyPosition: 1}
-"""
-_DDL = "id bigint, day string"
-EXAMPLES = (
-    Example("once each", _KEY, _DDL, ((1, "a"), (1, "b"), (2, "a")), "pass pass pass"),
-    Example("repeated", _KEY, _DDL, ((1, "a"), (1, "a"), (1, "a")), "pass pass fail"),
-    Example(
-        "NULL twice",
-        _KEY,
-        _DDL,
-        ((1, None), (1, None)),
-        "fail pass pass",
-        ("2 of 2 rows", "0 of 2 rows", "0 rows"),
-    ),
-    Example("no rows", _KEY, _DDL, (), "pass pass pass"),
-    Example("a column less", _KEY, "id bigint", ((1,),), "error pass error"),
-    Example("no key", "properties: [{name: id, logicalType: integer}]", "id bigint", ((1,),), ""),
-)
-CHECK = CheckKind("primary_key", __doc__, clauses, EXAMPLES)
+CHECK = CheckKind("primary_key", __doc__, clauses)

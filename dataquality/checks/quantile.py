@@ -17,10 +17,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.metric_rule import kind_of
 from dq.dataquality.clauses.metrics import (
-    DEC,
     ColumnMeasure,
     Found,
     MeasureAsked,
@@ -30,9 +28,7 @@ from dq.dataquality.clauses.metrics import (
     integer,
     nans,
     not_a_number,
-    of_numbers,
     present,
-    rule,
     value_of,
 )
 from dq.dataquality.model.answer import Failure, Value
@@ -74,28 +70,5 @@ def number(asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return below + (above - below) * (place - place.numerator // place.denominator)
 
 
-_DOUBLES = "v double, g string"
-_TEN = tuple((float(value), "a" if value % 2 else None) for value in range(10, 0, -1))
-_MEDIAN = "q: 0.5"
-EXAMPLES = (
-    Example("the median of ten", rule("quantile", _MEDIAN, "mustBe: 5.5"), _DOUBLES, _TEN, "pass", ("5.5",)),
-    Example(
-        "between two values", rule("quantile", "q: 0.95", "mustBe: 9.55"), _DOUBLES, _TEN, "pass", ("9.55",)
-    ),
-    Example("the least", rule("quantile", "q: 0", "mustBe: 1"), _DOUBLES, _TEN, "pass"),
-    Example("the greatest", rule("quantile", "q: 1", "mustBe: 10"), _DOUBLES, _TEN, "pass"),
-    Example("broken", rule("quantile", _MEDIAN, "mustBeLessThan: 5.5"), _DOUBLES, _TEN, "fail"),
-    Example("no rows", rule("quantile", _MEDIAN, "mustBe: 1"), _DOUBLES, (), "skipped", ("no values",)),
-    Example("a share beyond 1", rule("quantile", "q: 1.5", "mustBe: 1"), _DOUBLES, _TEN, "error"),
-    Example(
-        "decimals are exact",
-        rule("quantile", _MEDIAN, "mustBe: 0.3000000000000000005"),
-        "v decimal(38,18), g string",
-        ((DEC("0.1"), "a"), (DEC("0.500000000000000001"), "a")),
-        "fail",
-        ("0.3000000000000000005",),
-    ),
-    *of_numbers("quantile", _MEDIAN),
-)
 MEASURE = ColumnMeasure(MEASURES["quantile"], asks, number, then)
-CHECK = kind_of(MEASURE, __doc__, EXAMPLES)
+CHECK = kind_of(MEASURE, __doc__)

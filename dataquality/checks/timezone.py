@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, documented, of_option, terms_of
-from dq.dataquality.clauses.kind import CheckKind, Example, Values, of_schema, result, schema_in
+from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, resolve
 
 _TYPES = {True: "timestamp", False: "timestamp_ntz"}
@@ -50,33 +50,4 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     return result(clause, Status.FAIL, str(found), message)
 
 
-def _stamp(zone: str, more: str = "") -> str:
-    return (
-        f"properties: [{{name: v, logicalType: timestamp{more}, logicalTypeOptions: {{timezone: {zone}}}}}]"
-    )
-
-
-EXAMPLES = (
-    Example("instants", _stamp("true"), "v timestamp", (), "pass", ("timestamp",)),
-    Example("no instants", _stamp("true"), "v timestamp_ntz", (), "fail", ("timestamp_ntz",)),
-    Example("civil times", _stamp("false"), "v timestamp_ntz", ((None,),), "pass"),
-    Example("no civil times", _stamp("false"), "v timestamp", (), "fail"),
-    Example("a physical type decides", _stamp("false", ", physicalType: timestamp"), "v timestamp", (), ""),
-    Example("missing", _stamp("true"), "w timestamp", (), "error"),
-    Example(
-        "texts",
-        "properties: [{name: v, logicalType: time, logicalTypeOptions: {timezone: true}}]",
-        "v string",
-        (),
-        "",
-    ),
-    Example(
-        "in a struct",
-        "properties: [{name: s, logicalType: object, properties:"
-        " [{name: v, logicalType: timestamp, logicalTypeOptions: {timezone: true}}]}]",
-        "s struct<v: timestamp_ntz>",
-        (),
-        "fail",
-    ),
-)
-CHECK = CheckKind("timezone", __doc__, clauses, EXAMPLES, of_schema, judge)
+CHECK = CheckKind("timezone", __doc__, clauses, of_schema, judge)

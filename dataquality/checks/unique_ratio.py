@@ -12,20 +12,8 @@ Mend: Remove the repeated rows at their source, or correct the bound.
 from __future__ import annotations
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import (
-    SOME,
-    TEXTS,
-    ColumnMeasure,
-    MeasureAsked,
-    Question,
-    of_keys,
-    pair,
-    present,
-    rule,
-    share,
-)
+from dq.dataquality.clauses.metrics import ColumnMeasure, MeasureAsked, Question, present, share
 from dq.dataquality.model.metric import SingleKeys
 from dq.dataquality.model.predicate import Predicate
 
@@ -34,18 +22,5 @@ def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return SingleKeys(asked.columns, where), present(asked, where)
 
 
-def _of(rest: str, arguments: str = "") -> str:
-    return rule("uniqueRatio", arguments, rest, "string")
-
-
-EXAMPLES = (
-    Example("kept", _of("mustBeLessThan: 0.34"), TEXTS, SOME, "pass", ("0.3333333333",)),
-    Example("broken", _of("mustBe: 1"), TEXTS, SOME, "fail"),
-    Example("percent", _of("mustBeGreaterThan: 33, unit: percent"), TEXTS, SOME, "pass", ("33.33333333 %",)),
-    Example("no rows", _of("mustBe: 1"), TEXTS, (), "skipped", ("nothing to take a share of",)),
-    Example("a pair", pair("uniqueRatio", "mustBe: 1"), TEXTS, SOME, "pass", ("1",)),
-    Example("groups", _of("mustBe: 1", "by: g"), TEXTS, (*SOME, ("x", "a")), "fail", ("1 of 3 groups",)),
-    *of_keys("uniqueRatio"),
-)
 MEASURE = ColumnMeasure(MEASURES["uniqueRatio"], asks, share)
-CHECK = kind_of(MEASURE, __doc__, EXAMPLES)
+CHECK = kind_of(MEASURE, __doc__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from fractions import Fraction
 
 from dq.contracts.model import Contract, SchemaObject
@@ -27,7 +26,6 @@ from dq.dataquality.model.metric import (
     duplicates,
 )
 from dq.dataquality.model.predicate import IsNull, Not, all_of
-from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.model.threshold import OPERATORS
 
 # The measured numbers of one clause to its check result.
@@ -207,28 +205,7 @@ def _integer(value: Value) -> int:
 #
 # A kind's module docstring is the user's page: a summary sentence, then `Why:`, `Bad:`, `Good:`, `Nulls:`
 # and
-# `Mend:`. Its examples are its own test: a shared test runs them on Spark.
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """Rows, and how every clause of the kind ends on them.
-
-    `contract` is YAML of one object (without its name). `columns` is the frame's schema as Spark DDL.
-    `ends` has one word per clause, in the order of the contract: pass, fail, error or skipped. `observed`
-    are the texts that the results must show, where they matter. `levels` is a YAML list of service levels
-    of the contract; `now` and `history` are what the run is told.
-    """
-
-    name: str
-    contract: str
-    columns: str
-    rows: tuple[tuple[object, ...], ...]
-    ends: str
-    observed: tuple[str, ...] = ()
-    levels: str = ""
-    now: datetime | None = None
-    history: tuple[Earlier, ...] | None = None
+# `Mend:`. Its examples are in `tests/dataquality/checks/examples/`: a shared test runs them on Spark.
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +220,6 @@ class CheckKind:
     id: str
     page: str
     clauses: Callable[[Contract, SchemaObject], Iterator[Clause]]
-    examples: tuple[Example, ...]
     metrics: Callable[[Clause], tuple[Metric, ...]] = questions
     judge: Callable[[Clause, Values], CheckResult] = judged
     then: Callable[[Clause, Values], tuple[Metric, ...]] = lambda _clause, _values: ()
@@ -268,7 +244,7 @@ def clauses_of(
     return sorted((followed(clause, contract, neighbours) for clause in found), key=lambda clause: clause.at)
 
 
-_COUNTS_ROWS = CheckKind("", "", lambda _contract, _one: iter(()), ())
+_COUNTS_ROWS = CheckKind("", "", lambda _contract, _one: iter(()))
 
 
 def _kind_of(clause: Clause, kinds: Shelf) -> CheckKind:

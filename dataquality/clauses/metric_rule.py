@@ -13,7 +13,7 @@ from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status
 from dq.contracts.shared.wording import counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
-from dq.dataquality.clauses.kind import CheckKind, Example, Values, result, subject, unmeasured
+from dq.dataquality.clauses.kind import CheckKind, Values, result, subject, unmeasured
 from dq.dataquality.clauses.metrics import (
     ColumnMeasure,
     Found,
@@ -330,7 +330,7 @@ def _allowed(made: Clause, found: Measurement) -> str:
     return f"a change of {made.limit.threshold}{percent} against {than}"
 
 
-def kind_of(measure: ColumnMeasure, page: str | None, examples: tuple[Example, ...]) -> CheckKind:
+def kind_of(measure: ColumnMeasure, page: str | None) -> CheckKind:
     """The check of a metric."""
 
     def found(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -345,7 +345,7 @@ def kind_of(measure: ColumnMeasure, page: str | None, examples: tuple[Example, .
     def judge(clause: Clause, values: Values) -> CheckResult:
         return verdict(clause, terms_of(clause, MeasureAsked), _numbers(measure, clause, values))
 
-    return CheckKind(measure.kind.check, page or "", found, examples, first, judge, then)
+    return CheckKind(measure.kind.check, page or "", found, first, judge, then)
 
 
 def _first(measure: ColumnMeasure, clause: Clause) -> tuple[Question, ...]:

@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from dq.contracts.metrics import MEASURES, MeasureKind, Measurement
 from dq.dataquality.clauses.clause import Clause, KindTerms
-from dq.dataquality.clauses.kind import Example
 from dq.dataquality.model.answer import Failure, Group, Value
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Aggregate, DistinctKeys, SingleKeys, aggregate, count
@@ -155,7 +154,7 @@ Numbers = Mapping[Group, Found]
 """What was measured, by group; without groups, under the empty one."""
 
 
-# What the metrics of numbers share: the questions about one column, and examples that all of them have.
+# The questions about one column that the metrics of numbers share.
 
 
 def value_of(asked: MeasureAsked) -> Path:
@@ -178,42 +177,6 @@ def nans(asked: MeasureAsked, where: Predicate | None) -> Aggregate:
     return count(all_of(where, IsNaN(value_of(asked))))
 
 
-def rule(check: str, arguments: str, rest: str, kind: str = "number", more: str = "") -> str:
-    """The contract of an example: a rule on the property `v`, beside a property `g` that may make groups."""
-    given = f", arguments: {{{arguments}}}" if arguments else ""
-    implementation = f"{{check: {check}{given}{', ' if rest else ''}{rest}}}"
-    return (
-        f"properties: [{{name: v, logicalType: {kind}, quality:"
-        f" [{{type: custom, engine: dq, implementation: {implementation}{more}}}]}},"
-        " {name: g, logicalType: string}]"
-    )
-
-
-NAN = float("nan")
-_TWO = "v double, g string"
-_WHERE = ", customProperties: [{property: scope, vendor: dq, value: {where: \"g = 'a'\"}}]"
-
-
-def of_numbers(check: str, own: str = "") -> tuple[Example, ...]:
-    """What is the same for every metric of numbers."""
-    more = f"{own}, " if own else ""
-    by = rule(check, f"{more}by: [g]", "mustBeLessThan: 9")
-    rows = ((1.0, "a"), (1.0, "a"), (10.0, None), (10.0, None), (None, "b"))
-    ends = {"sum": ("fail", "1 of 3 groups"), "stddev": ("pass", "2 of 3 groups")}
-    end, seen = ends.get(check, ("fail", "1 of 3 groups"))
-    scoped = ((1.0, "a"), (2.0, "a"), (90.0, "b"), (NAN, "b"))
-    return (
-        Example("NaN is no number", rule(check, own, "mustBe: 1"), _TWO, ((NAN, "a"), (1.0, "a")), "error"),
-        Example("an argument that is none", rule(check, f"{more}bye: g", "mustBe: 1"), _TWO, (), "error"),
-        Example("no history", rule(check, f"{more}against: previous", "mustBe: 0"), _TWO, rows, "skipped"),
-        Example("a scope", rule(check, own, "mustBeLessThan: 4", more=_WHERE), _TWO, scoped, "pass"),
-        Example("groups, and NULL is one", by, _TWO, rows, end, (seen,)),
-    )
-
-
-DEC = Decimal
-
-
 # The measure of the value at one end of a column: the least or the greatest.
 
 
@@ -231,32 +194,12 @@ def _number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return not_a_number(strange) or (Nothing("no values") if value is None else exact(value))
 
 
-# What the metrics of different values share: the questions about keys, and examples of all.
+# The questions about keys that the metrics of different values share.
 
 
 def different(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     """How many different keys there are, and how many rows have one; a key with NULL is none."""
     return DistinctKeys(asked.columns, where), present(asked, where)
-
-
-def pair(check: str, rest: str, names: str = "v, g") -> str:
-    """The contract of an example: a rule on the object, about two columns."""
-    return (
-        "{properties: [{name: v, logicalType: string}, {name: g, logicalType: string}], quality:"
-        f" [{{type: custom, engine: dq, implementation: {{check: {check},"
-        f" arguments: {{properties: [{names}]}}, {rest}}}}}]}}"
-    )
-
-
-TEXTS = "v string, g string"
-# Three of five rows have a value, two of them the same one.
-SOME = (("x", "a"), ("x", None), ("y", "a"), (None, "b"), (None, "a"))
-
-
-def of_keys(check: str) -> tuple[Example, ...]:
-    """What is the same for every metric of keys."""
-    wrong = pair(check, "mustBeGreaterOrEqualTo: 0", "v, x")
-    return (Example("a name that is none", wrong, TEXTS, SOME, "error"),)
 
 
 # The exact sum of a column, which both `sum` and `mean` ask for.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-from fakes.examples import contract_of
+from fakes.examples import contract_of, examples_of
 
 from dq.cli.demo.producer import sources
 from dq.contracts.model import Contract
@@ -229,7 +229,7 @@ MEASURED = [
     pytest.param(kind, example, id=f"{kind.id}: {example.name}")
     for kind in built_in().values()
     if kind.id in {one.check for one in kinds()}
-    for example in kind.examples
+    for example in examples_of(kind.id)
 ]
 
 

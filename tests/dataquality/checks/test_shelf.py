@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes.examples import OF_ROWS, contract_of
+from fakes.examples import FOLDER, OF_ROWS, Example, contract_of, examples_of
 
 from dq.contracts.shared import plugins
 from dq.dataquality import Request, check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.kind import CheckKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ CASES = [
         marks=[pytest.mark.alike] if kind.id in OF_ROWS and number >= 3 else [],
     )
     for kind in built_in().values()
-    for number, example in enumerate(kind.examples)
+    for number, example in enumerate(examples_of(kind.id))
 ]
 SECTIONS = ("Why: ", "Bad: ", "Good: ", "Nulls: ", "Mend: ")
 
@@ -51,8 +51,8 @@ def test_a_kind_has_a_page_and_examples_of_both_ends(kind: CheckKind) -> None:
 
     assert -1 not in positions
     assert positions == sorted(positions)
-    assert {"pass", "fail"} <= {end for example in kind.examples for end in example.ends.split()}
-    assert any(not example.rows for example in kind.examples)
+    assert {"pass", "fail"} <= {end for example in examples_of(kind.id) for end in example.ends.split()}
+    assert any(not example.rows for example in examples_of(kind.id))
 
 
 def test_every_file_on_disk_is_on_the_shelf() -> None:
@@ -61,6 +61,10 @@ def test_every_file_on_disk_is_on_the_shelf() -> None:
     names = {file.stem for file in folder.glob("*.py")} - {"__init__"}
 
     assert names == set(built_in())
+
+
+def test_every_file_of_examples_is_of_a_check() -> None:
+    assert {file.stem for file in FOLDER.glob("*.py")} == set(built_in())
 
 
 def test_no_check_knows_spark() -> None:
@@ -84,7 +88,7 @@ def clauses(contract, one):
             breaks = column.where(lambda value: Compare(Function("upper", (value,)), "<>", value))
             yield asking(made, RowTest(breaks, "are not in upper case"))
 
-CHECK = CheckKind("upper", __doc__, clauses, ())
+CHECK = CheckKind("upper", __doc__, clauses)
 '''
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes.examples import contract_of
+from fakes.examples import contract_of, examples_of
 
 from dq.dataquality.answers.expression import predicate
 from dq.dataquality.answers.rows import Incomparable
@@ -60,7 +60,7 @@ def predicates(kind: str) -> list[Predicate]:
     """Every predicate of the checks' examples on a column `v` of this type."""
     found: dict[Predicate, None] = {}
     for check in built_in().values():
-        for example in check.examples:
+        for example in examples_of(check.id):
             contract = contract_of(example)
             for clause in check.clauses(contract, contract.objects[0]):
                 if clause.breaks is None:
@@ -128,7 +128,7 @@ def test_a_column_that_is_not_there_is_no_null() -> None:
 def test_only_maps_structs_vectors_and_custom_checks_have_no_reading() -> None:
     unread = {}
     for check in built_in().values():
-        for example in check.examples:
+        for example in examples_of(check.id):
             contract = contract_of(example)
             for clause in clauses_of(contract, contract.objects[0], {check.id: check}):
                 try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import polars as pl
 import pytest
-from fakes.examples import contract_of
+from fakes.examples import Example, contract_of, examples_of
 from fakes.frames import arrow
 from pandera.errors import SchemaErrors, SchemaWarning
 
@@ -22,7 +22,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses import preparation
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.kind import CheckKind, Example, clauses_of
+from dq.dataquality.clauses.kind import CheckKind, clauses_of
 from dq.dataquality.local.pandera import left_out, schema
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CASES = [
     pytest.param(kind, example, id=f"{kind.id}: {example.name}")
     for kind in built_in().values()
-    for example in kind.examples
+    for example in examples_of(kind.id)
 ]
 # Why a schema of one frame may leave out what dq tests on Spark, by the ends of the reasons.
 ALLOWED = {
@@ -130,7 +130,9 @@ def test_polars_ends_as_dq_on_every_clause(kind: CheckKind, example: Example) ->
 
 # One example of both ends of each kind: on Spark the schema asks `check` itself.
 ON_SPARK = [
-    pytest.param(kind, next(one for one in kind.examples if end in one.ends.split()), id=f"{kind.id} {end}")
+    pytest.param(
+        kind, next(one for one in examples_of(kind.id) if end in one.ends.split()), id=f"{kind.id} {end}"
+    )
     for name in ("required", "bounds", "sql_rule")
     for kind in [built_in()[name]]
     for end in ("pass", "fail")

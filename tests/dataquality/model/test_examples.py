@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fakes.examples import OF_ROWS, contract_of
+from fakes.examples import OF_ROWS, contract_of, examples_of
 from oracle.renderers import compared
 from oracle.tree_truth import readable
 from oracle.trees import narrow
@@ -47,7 +47,7 @@ def value_of(value: Any, kind: DataType) -> Any:
 def cases() -> dict[str, Case]:
     found: dict[str, Case] = {}
     for check in built_in().values():
-        for example in check.examples:
+        for example in examples_of(check.id):
             schema = parse(f"struct<{example.columns}>")
             case = found.setdefault(example.columns, Case())
             case.rows += [value_of(row, schema) for row in example.rows]
