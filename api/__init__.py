@@ -12,14 +12,6 @@ import importlib
 # As typing has it: under `python -m dq`, a typing.py of the working folder would come first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dq.cli.checking.library import backtest, check
-    from dq.cli.checking.proposed import propose
-    from dq.cli.checking.sampling import sample
-    from dq.cli.gating.library import diff, validate
-    from dq.cli.monitoring.cycle import CycleStanding, cycle
-    from dq.cli.monitoring.standings import PromisesStanding, status
-    from dq.cli.publishing.delivering import Delivered
-    from dq.cli.publishing.library import publish
     from dq.contracts.model import Contract
     from dq.contracts.shared.outcome import DqError, Finding
     from dq.contracts.sql.text import text as sql_text
@@ -35,6 +27,13 @@ if TYPE_CHECKING:
     from dq.dataquality.proposal.propose import Proposed
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
+    from dq.operations.cycle import CycleStanding, cycle
+    from dq.operations.frames import backtest, check
+    from dq.operations.propose import propose
+    from dq.operations.publish import Delivered, publish
+    from dq.operations.sample import sample
+    from dq.operations.status import PromisesStanding, status
+    from dq.operations.validate import diff, validate
 
     __version__: str
 
@@ -53,28 +52,28 @@ _HOMES = {
     "BrokenContract": "dq.contracts.yaml.parse",
     "Finding": "dq.contracts.shared.outcome",
     "load": "dq.contracts.yaml.parse",
-    "validate": "dq.cli.gating.library",
-    "diff": "dq.cli.gating.library",
+    "validate": "dq.operations.validate",
+    "diff": "dq.operations.validate",
     # What a pipeline calls.
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
     "GatedRows": "dq.dataquality.quarantine",
-    "check": "dq.cli.checking.library",
-    "backtest": "dq.cli.checking.library",
+    "check": "dq.operations.frames",
+    "backtest": "dq.operations.frames",
     "Backtest": "dq.dataquality.backtest.report",
-    "sample": "dq.cli.checking.sampling",
+    "sample": "dq.operations.sample",
     "gate": "dq.dataquality.api",
     "split": "dq.dataquality.api",
-    "propose": "dq.cli.checking.proposed",
+    "propose": "dq.operations.propose",
     "Proposed": "dq.dataquality.proposal.propose",
     "Proposal": "dq.dataquality.proposal.facts",
-    "publish": "dq.cli.publishing.library",
-    "Delivered": "dq.cli.publishing.delivering",
+    "publish": "dq.operations.publish",
+    "Delivered": "dq.operations.publish",
     # How promises stand, and what a consumer waits for.
-    "PromisesStanding": "dq.cli.monitoring.standings",
-    "status": "dq.cli.monitoring.standings",
-    "CycleStanding": "dq.cli.monitoring.cycle",
-    "cycle": "dq.cli.monitoring.cycle",
+    "PromisesStanding": "dq.operations.status",
+    "status": "dq.operations.status",
+    "CycleStanding": "dq.operations.cycle",
+    "cycle": "dq.operations.cycle",
     # Schemas of pandera.
     "left_out": "dq.dataquality.local.pandera.export",
     "schema": "dq.dataquality.local.pandera.export",

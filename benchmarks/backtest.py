@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 from _report import arguments, finish
 from pyarrow import csv
 
-from dq.cli.demo.producer import sources
+from dq.operations.demo import producer_sources
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -67,7 +67,7 @@ def _deliver(lake: Path, days: int) -> None:
     options = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True, include_columns=wanted)
     scratch = lake.with_name("source")
     scratch.mkdir()
-    table = csv.read_csv(sources(scratch)["flights"], convert_options=options)
+    table = csv.read_csv(producer_sources(scratch)["flights"], convert_options=options)
     table = table.set_column(5, "dep_delay", table["dep_delay"].cast(pa.float64()))
     dates = [
         f"2013-{month:02d}-{day:02d}"

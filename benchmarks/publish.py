@@ -21,11 +21,11 @@ from _report import arguments, finish
 from sqlalchemy import create_engine, event
 from sqlalchemy import text as sql
 
-from dq.cli.publishing.delivering import RECEIPTS
 from dq.contracts.access.access_policy import reach
 from dq.contracts.access.data_location import resolve
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import read
+from dq.operations.publish import RECEIPTS
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog

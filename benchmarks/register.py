@@ -28,9 +28,9 @@ from _report import arguments, finish
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy import text as sql
 
-from dq.cli.loading.contracts import load
 from dq.contracts.access.access_policy import reach
 from dq.contracts.access.data_location import resolve
+from dq.operations.registry_files import load
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog

@@ -30,8 +30,8 @@ from _report import arguments, finish
 from spark import machine
 
 from dq.cli.main import run
-from dq.cli.world.environment import here
-from dq.cli.world.spark import session
+from dq.operations.runtime.context import here
+from dq.operations.runtime.spark import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

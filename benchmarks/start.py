@@ -62,8 +62,8 @@ def lap():
 import dq.cli.commands.check
 lap()
 import dq
-from dq.cli.world.environment import here
-from dq.cli.world.spark import session
+from dq.operations.runtime.context import here
+from dq.operations.runtime.spark import session
 spark = session(here())
 lap()
 for _ in range(2):

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from dq.cli.terminal import output, progress
-from dq.cli.world import environment
-from dq.cli.world.environment import Messages, World
+from dq.operations.runtime import context
+from dq.operations.runtime.context import Messages, World
 
 
 class TerminalMessages(Messages):
@@ -35,4 +35,4 @@ def note(text: str) -> None:
 
 def here(as_of: str | None = None, paths: Sequence[Path] = ()) -> World:
     """The context of this process, for a command that reads the contracts at `paths`. Raises UsageError."""
-    return environment.here(as_of, paths, messages=TerminalMessages())
+    return context.here(as_of, paths, messages=TerminalMessages())

@@ -24,8 +24,8 @@ from typer.main import get_command
 
 from dq.cli import commands
 from dq.cli.terminal import output
-from dq.cli.world.environment import CONFIG
 from dq.contracts.shared.outcome import DqError, UsageError
+from dq.operations.runtime.context import CONFIG
 
 BUG = 70
 # What typer raises for a command line that cannot be understood; it has moved between its versions.

@@ -18,15 +18,15 @@ from _python import python
 from dq.alerts import channels
 from dq.alerts.channels.webhook import IDEMPOTENCY, SCHEMA, SIGNATURE
 from dq.cli.main import application, names
-from dq.cli.monitoring.table import BUCKETS
-from dq.cli.monitoring.table import TABLE as METRICS
-from dq.cli.world.settings import TABLE
 from dq.contracts.extension import MODELS
 from dq.contracts.odcs import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.kind import clauses_of
+from dq.operations.metrics import BUCKETS
+from dq.operations.metrics import TABLE as METRICS
+from dq.operations.runtime.settings import TABLE
 from dq.validators import rule_page
 from dq.validators.lint import rules_of
 

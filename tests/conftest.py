@@ -21,7 +21,7 @@ from fakes import compiled, jvm, lakehouse, postgres, stores, versions
 from fragments import gate
 from hypothesis import settings
 
-from dq.cli.world.spark import SAFE_PATH
+from dq.operations.runtime.spark import SAFE_PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,18 @@ import pytest
 from fakes import versions
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("alerts", "cli", "contracts", "dataquality", "lake", "portal", "registry", "store", "validators")
+ROOMS = (
+    "alerts",
+    "cli",
+    "contracts",
+    "dataquality",
+    "lake",
+    "operations",
+    "portal",
+    "registry",
+    "store",
+    "validators",
+)
 HEAVY = (
     "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git",
     "sqlglot",

@@ -64,7 +64,7 @@ def test_the_python_interface_waits_with_engines_until_they_are_asked_for(python
 @pytest.fixture(scope="module")
 def python() -> set[str]:
     names = "dq.Report, dq.status, dq.check, dq.backtest, dq.sample"
-    return _imported(f"import dq, dq.cli.loading.contracts, dq.dataquality\n{names}\n")
+    return _imported(f"import dq, dq.operations.registry_files, dq.dataquality\n{names}\n")
 
 
 # For SQL, calendars, a policy with schemas, a state, a base in Git: a plain contract has none of them.

@@ -11,8 +11,8 @@ from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from dq.airflow.trigger import DeliveryTrigger, as_event, decided
-from dq.cli.monitoring.cycle import CycleStanding, cycle
 from dq.contracts.shared.outcome import CycleStatus
+from dq.operations.cycle import CycleStanding, cycle
 
 _THERE = {CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE}
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from dq.cli.monitoring.cycle import CycleStanding, cycle
 from dq.contracts.shared.outcome import CycleStatus, DqError
 from dq.contracts.shared.units import iso
+from dq.operations.cycle import CycleStanding, cycle
 
 _FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)
 

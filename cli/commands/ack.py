@@ -6,11 +6,13 @@ import typer
 
 from dq.alerts.incident import IncidentState
 from dq.alerts.record import acknowledge
-from dq.cli.alerting import choosing, painting, sending
-from dq.cli.alerting.choosing import short
 from dq.cli.context import here
 from dq.cli.options import CHANNEL
+from dq.cli.shown import alerts
 from dq.cli.terminal import output
+from dq.operations.alerting import send
+from dq.operations.alerting import send as sending
+from dq.operations.alerting.send import short
 
 
 def command(
@@ -30,12 +32,12 @@ def command(
 
     Example: dq ack 3f2a91c0 --by ana
     """
-    world, who = here(as_of), choosing.person(by)
+    world, who = here(as_of), send.person(by)
     store = world.store()
     with store.write() as tx:
-        asked = choosing.named(tx, incident)
+        asked = send.named(tx, incident)
         done = {one.id: acknowledge(tx, one.id, who, world.now()) is not None for one in asked}
-    drained = sending.send(world, store, painting.painted(output.aside), channel)
+    drained = sending.send(world, store, alerts.painted(output.aside), channel)
     if format is output.Format.JSON:
         output.as_json(
             [{"id": one.id, "key": str(one.key), "acknowledged": done[one.id],
@@ -51,4 +53,4 @@ def command(
             else:
                 output.line(f"{short(one)} {one.key}: it is over ({one.state.replace('_', ' ')}).")
     over = [one for one in asked if not done[one.id] and one.state is not IncidentState.ACKED]
-    raise typer.Exit(painting.report(drained) or (2 if over else 0))
+    raise typer.Exit(alerts.report(drained) or (2 if over else 0))

@@ -8,12 +8,11 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.loading.contracts import load
-from dq.cli.loading.promises import promises_of_all_times
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
 from dq.dataquality.delivery.history import audit
 from dq.dataquality.delivery.history.replay import keys
+from dq.operations.registry_files import load, promises_of_all_times
 
 _DRAWN = 50
 

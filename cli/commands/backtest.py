@@ -7,22 +7,21 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.checking import backtest_text, backtested
-from dq.cli.checking.backtest_findings import as_markdown, findings, in_repository
-from dq.cli.checking.backtested import PastRequest, UntestedPast
-from dq.cli.checking.new_rules import new_rules
-from dq.cli.checking.selection import Pair, formats, objects, with_rules
 from dq.cli.context import here
-from dq.cli.loading.contracts import load
+from dq.cli.shown import past
+from dq.cli.shown.past import as_markdown, findings, in_repository
 from dq.cli.terminal import output
-from dq.cli.world.concurrency import at_once
-from dq.cli.world.environment import processors
-from dq.cli.world.spark import session
 from dq.contracts.access.files import read
 from dq.contracts.shared.outcome import Finding, Unreadable
 from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import LAST
 from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.operations import backtest
+from dq.operations.backtest import PastRequest, UntestedPast, new_rules
+from dq.operations.check import Pair, formats, objects, with_rules
+from dq.operations.registry_files import load
+from dq.operations.runtime.context import processors
+from dq.operations.runtime.spark import at_once, session
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat
 from dq.validators.reports import names
@@ -79,7 +78,7 @@ def command(
         threads = parallel or at_once(processors())
         spark = session(world, formats=formats(world, [pair for pair, _ in asked], server))
         history = PastRequest(world, spark, neighbours, last, threads, server)
-        done = [(pair, backtested.test(replace(history, rules=words), pair)) for pair, words in asked]
+        done = [(pair, backtest.test(replace(history, rules=words), pair)) for pair, words in asked]
     for _, one in done:
         if isinstance(one, UntestedPast):
             output.problem(one.error, f"{one.contract}/{one.object}: ")
@@ -105,4 +104,4 @@ def _show(form: ReportFormat, done: Tested, broken: list[Finding], folder: Path,
             output.line(f"No rule is new or changed against {base}.")
         for _, one in done:
             if not isinstance(one, UntestedPast):
-                backtest_text.describe(one)
+                past.describe_backtest(one)

@@ -9,24 +9,40 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.alerting import painting, routing, sending
-from dq.cli.checking import findings, oors
-from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, run_all
-from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
 from dq.cli.context import here
-from dq.cli.lineage.recording import recording
-from dq.cli.loading.contracts import Loaded, load
-from dq.cli.loading.holding import settled
 from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
+from dq.cli.shown import alerts, check
+from dq.cli.shown import check as oors
 from dq.cli.terminal import output
-from dq.cli.world.concurrency import at_once, together
-from dq.cli.world.environment import processors
-from dq.cli.world.spark import at_need, session
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.dataquality import Report
 from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.results import results_table as results
+from dq.operations.alerting import routes, send
+from dq.operations.check import (
+    Failed,
+    Setup,
+    T,
+    Task,
+    Work,
+    asked,
+    foresee,
+    formats,
+    name_of,
+    objects,
+    refused,
+    run,
+    run_all,
+    tasks,
+    with_places,
+    with_rules,
+)
+from dq.operations.key_ownership import settled
+from dq.operations.openlineage.recording import recording
+from dq.operations.registry_files import Loaded, load
+from dq.operations.runtime.context import processors
+from dq.operations.runtime.spark import at_need, at_once, session, together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,13 +117,13 @@ def command(
     what = asked(partition, cycle, since, everything)
     store = world.store()
     loaded = settled(world, store, load(paths or [Path()], world.note))
-    unheard = routing.refused(loaded.contracts, channel, world.settings)
+    unheard = routes.refused(loaded.contracts, channel, world.settings)
     output.notes([*loaded.findings, *unheard])
     neighbours = Neighbours.of(loaded.contracts)
     pairs = with_rules(objects(loaded, object), rule, neighbours)
     todo = with_places(world, tasks(store, pairs, what, server), server)
     read = formats(world, pairs, server)
-    tell = sending.teller(world, loaded.contracts, channel, server)
+    tell = send.teller(world, loaded.contracts, channel, server)
     # Without a metastore, Spark would forget a table's name with the end of this process.
     hive = bool(results_table) and not results.is_path(results.place(results_table))
     threads = parallel or at_once(processors())
@@ -139,11 +155,11 @@ def command(
             done, bugs = _each(given, todo, events.around(run) if events else run, threads)
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []
-    findings.reports(
+    check.reports(
         done, loaded.findings, format, oors.source("dq check", loaded.contracts, server, world.now())
     )
     write = output.block if format is output.ResultFormat.TEXT else output.aside
-    undelivered = painting.report(sending.send(world, store, painting.painted(write), channel))
+    undelivered = alerts.report(send.send(world, store, alerts.painted(write), channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)
@@ -165,7 +181,7 @@ def _foresee(
     given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: output.ResultFormat
 ) -> int:
     seen, bugs = _each(given, todo, foresee, threads)
-    findings.outlines(seen, loaded.findings, form)
+    check.outlines(seen, loaded.findings, form)
     _raise(bugs)
     return _worst(
         [

@@ -12,25 +12,27 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.alerting import painting, sending
-from dq.cli.checking.findings import describe
-from dq.cli.checking.run import Setup, run
 from dq.cli.commands import _ticks, portal, register, status
 from dq.cli.context import here, note
-from dq.cli.demo import producer, scenario
-from dq.cli.demo import tables as lake_tables
-from dq.cli.gating.gate import judge
-from dq.cli.loading.contracts import Loaded, load, slos, watched
+from dq.cli.shown import alerts
+from dq.cli.shown.check import describe
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, processors, written_instant
-from dq.cli.world.settings import Settings
-from dq.cli.world.spark import SparkAtNeed, session
 from dq.contracts.shared.outcome import MissingTool, UsageError
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.history import compliance
 from dq.dataquality.delivery.tick import tick
 from dq.dataquality.results import check_runs
 from dq.lake.storage import Storages
+from dq.operations import demo
+from dq.operations import demo as lake_tables
+from dq.operations import demo as scenario
+from dq.operations.alerting import send
+from dq.operations.check import Setup, run
+from dq.operations.registry_files import Loaded, load, slos, watched
+from dq.operations.runtime.context import World, processors, written_instant
+from dq.operations.runtime.settings import Settings
+from dq.operations.runtime.spark import SparkAtNeed, session
+from dq.operations.validate import judge
 from dq.registry.catalog import CatalogSettings as CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store
@@ -69,7 +71,7 @@ def command(
 
 def _all_steps(world: World, shown: Path) -> World:
     """Play the whole loop in the working folder, named `shown`; return the world as of its end."""
-    sources = producer.sources(world.state() / "cache", "spark", "demo")
+    sources = demo.producer_sources(world.state() / "cache", "spark", "demo")
     with output.step("starting Spark"):
         spark = session(world)
     _title("1. The gate: a pull request proposes a contract")
@@ -82,10 +84,10 @@ def _all_steps(world: World, shown: Path) -> World:
     local = open_catalog("local", CatalogSettings(store=store))
     register.run(world, world.folder / "registry", loaded.contracts, store, local)
     _title(f"4. Ten days around {scenario.FIRST:%-d %B} 2013: deliver, watch, check")
-    made = producer.Producer(spark, world.folder / "lake", sources)
+    made = demo.Producer(spark, world.folder / "lake", sources)
     _play(world, loaded, store, made)
     _title("5. How the promises stand")
-    last = list(scenario.events())[-1].at
+    last = list(scenario.scenario_events())[-1].at
     after = replace(world, as_of=scenario.instant(last))
     status.show_all(after, [world.folder / "registry"], output.PageFormat.TEXT)
     _title("6. The portal: a page for everybody who reads the data")
@@ -140,7 +142,7 @@ def _gate(path: Path) -> None:
     output.block(reports_of()["text"].render(linted, output.screen()).rstrip("\n"))
 
 
-def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
+def _play(world: World, loaded: Loaded, store: Store, made: demo.Producer) -> None:
     promises, _ = slos(loaded, world.note)
     watching = [watched(slo, None, world.reach, Storages(world.reach).of) for slo in promises]
     with store.write() as tx:
@@ -151,7 +153,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
         frames = {name: made.read(one) for name, (_, one) in objects.items()}
         rows = {name: frame.count() for name, frame in frames.items()}
     output.line("  " + ", ".join(f"{count:,} {name}" for name, count in rows.items()))
-    for event in scenario.events():
+    for event in scenario.scenario_events():
         at = scenario.instant(event.at)
         now = replace(world, as_of=at)
         if event.object:
@@ -160,20 +162,20 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
             count = made.deliver(frames[event.object], one, day, at)
             word = f"  ← {event.word}" if event.word else ""
             output.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
-        heard = sending.teller(now, loaded.contracts, CHANNEL)
+        heard = send.teller(now, loaded.contracts, CHANNEL)
         done, looked_at = tick(store, watching, now.now(), heard, looked_at=looked_at), now.now()
         with store.write() as tx:
             heartbeat.beat(tx, at)
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
-            tell = sending.teller(now, [contract], CHANNEL)
+            tell = send.teller(now, [contract], CHANNEL)
             with output.step(f"checking {one.name} {day or check_runs.TABLE}"):
                 report = run(
                     Setup(now, store, SparkAtNeed(lambda: made.spark), tell), contract, one, partition
                 )
             describe(report, quiet=True)
         _ticks.describe(done, quiet=True)
-        painting.report(sending.send(now, store, painting.painted(output.block)))
+        alerts.report(send.send(now, store, alerts.painted(output.block)))
 
 
 def _title(text: str) -> None:

@@ -8,10 +8,8 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.gating import changes_markdown
-from dq.cli.loading.subscriptions import contents
+from dq.cli.shown import register
 from dq.cli.terminal import output
-from dq.cli.world.environment import registry_root
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed, read
 from dq.contracts.escaping import markdown_code, markdown_text
@@ -20,6 +18,8 @@ from dq.contracts.shared.outcome import Finding, Unreadable, UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
+from dq.operations.runtime.context import registry_root
+from dq.operations.subscriptions import contents
 from dq.validators.compat import Comparison, DiffTerms, Judged, Mode, Verdict, diff
 from dq.validators.compat.classification.model import DEFAULT_ENGINES
 from dq.validators.compat.classified_change import Aspect
@@ -70,7 +70,7 @@ def command(
         output.as_json(found.as_dict())
     elif format is output.PageFormat.MARKDOWN:
         title = f"## {markdown_code(new.id)} {markdown_text(old.version)} → {markdown_text(new.version)}"
-        output.block("\n\n".join([title, *changes_markdown.sections(found)]) + "\n")
+        output.block("\n\n".join([title, *register.sections(found)]) + "\n")
     else:
         _print(old, new, found, day)
     raise typer.Exit(1 if found.verdict is Verdict.BREAK else 0)

@@ -8,17 +8,19 @@ from functools import partial
 import typer
 
 from dq.cli.context import here
-from dq.cli.inspecting import installed, outside, state
-from dq.cli.inspecting.look import Look, looks
 from dq.cli.options import ACCOUNT, ROLE
 from dq.cli.terminal import output
-from dq.cli.world.environment import World
+from dq.operations import doctor
+from dq.operations import doctor as outside
+from dq.operations import doctor as state
+from dq.operations.doctor import Look, looks
+from dq.operations.runtime.context import World
 
 # What is looked at, in this order, and how many seconds each may take. A channel may take ten for itself.
 ASPECTS: tuple[tuple[str, Callable[[World], Iterable[Look]], float], ...] = (
-    ("installed", installed.everything, 20),
-    ("Java", installed.java, 20),
-    ("Spark", installed.jars, 20),
+    ("installed", doctor.everything, 20),
+    ("Java", doctor.java, 20),
+    ("Spark", doctor.jars, 20),
     ("settings", outside.settings, 20),
     ("store", state.store, 60),
     ("alerts", state.alerts, 60),

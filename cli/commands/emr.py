@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from dq.cli.checking.emr import Job, refused, request
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
+from dq.operations.emr import Job, refused, request
 
 
 def command(

@@ -9,19 +9,20 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.alerting import painting, sending
 from dq.cli.context import here
-from dq.cli.loading.contracts import load, slos
-from dq.cli.loading.holding import settled
 from dq.cli.options import CHANNEL
+from dq.cli.shown import alerts
 from dq.cli.terminal import output
-from dq.cli.world.environment import instant
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery.cycle_store import Excuse
 from dq.dataquality.delivery.history import excusing
+from dq.operations.alerting import send
+from dq.operations.key_ownership import settled
+from dq.operations.registry_files import load, slos
+from dq.operations.runtime.context import instant
 
 _MOST = 10_000
 _MOMENT = timedelta(microseconds=1)
@@ -58,7 +59,7 @@ def command(
         raise UsageError("an excuse needs who and why.", "Write --by and --reason.")
     wanted = {one.key: one for one in promises if slo in (None, one.id)}
     now = world.now()
-    tell = sending.teller(world, loaded.contracts, channel)
+    tell = send.teller(world, loaded.contracts, channel)
     asked = _asked(due, since, until)
     with store.write() as tx:
         named = [
@@ -79,7 +80,7 @@ def command(
             "no delivery is due then.",
             "See 'dq schedule explain', and 'dq status --format json' for the past.",
         )
-    drained = sending.send(world, store, painting.painted(output.aside), channel)
+    drained = send.send(world, store, alerts.painted(output.aside), channel)
     output.notes([*loaded.findings, *wrong])
     if format is output.Format.JSON:
         output.as_json(
@@ -90,7 +91,7 @@ def command(
         output.line(
             f"{'counted again' if undo else 'excused'}: {len(words)}, of them judged before: {len(turns)}"
         )
-    raise typer.Exit(painting.report(drained) or (3 if loaded.findings or wrong else 0))
+    raise typer.Exit(alerts.report(drained) or (3 if loaded.findings or wrong else 0))
 
 
 def _asked(

@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import note
-from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import UsageError
@@ -21,6 +20,7 @@ from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.model.threshold import Unusable
+from dq.operations.registry_files import load
 from dq.validators.lint import rules_of
 from dq.validators.rule_page import Explained, of_change, of_rule
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import note
-from dq.cli.loading.contracts import load, only
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
 from dq.contracts.escaping import comment
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.shared.wording import nearest
+from dq.operations.registry_files import load, only
 from dq.registry.exporting import kinds
 from dq.registry.exporting.export import Exported, ExportKind, Write, unsaid
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here, note
-from dq.cli.loading.contracts import load
 from dq.cli.options import ACCOUNT, ROLE
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import opened
-from dq.cli.world.environment import World
 from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.shared.wording import counted, nearest
 from dq.contracts.yaml.writing import commented
 from dq.lake.paths import partition_folder
+from dq.operations.registry_files import load
+from dq.operations.runtime.context import World
+from dq.operations.runtime.spark import opened
 from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
 from dq.registry.importing import kinds

@@ -11,12 +11,12 @@ from dq.alerts import incident_store, silences
 from dq.alerts.incident import Incident
 from dq.alerts.incident_store import PastStep, rewound, standing_at, steps_until
 from dq.alerts.silences import AlertSilence
-from dq.cli.alerting import choosing
-from dq.cli.alerting.choosing import short
 from dq.cli.commands.silence import as_dict as silence_as_dict
 from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.shared.units import iso
+from dq.operations.alerting import send
+from dq.operations.alerting.send import short
 
 _MOST = 200
 
@@ -38,7 +38,7 @@ def command(
     now, at = world.now(), world.as_of
     with world.store().read() as tx:
         if incident is not None:
-            found = rewound(tx, choosing.named(tx, incident), at)
+            found = rewound(tx, send.named(tx, incident), at)
             if len(found) == 1:
                 steps = steps_until(incident_store.history(tx, found[0].id), at)
                 _show_one(found[0], steps, now, format)
@@ -47,7 +47,7 @@ def command(
             newest = rewound(tx, incident_store.newest_of_all(tx, _MOST, contract), at) if all_ else []
             found = newest if all_ else standing_at(tx, at)
         holding = silences.active(tx, now)
-    found = [one for one in found if contract is None or choosing.is_of(one, contract)]
+    found = [one for one in found if contract is None or send.is_of(one, contract)]
     if format is output.PageFormat.JSON:
         output.as_json(
             {
@@ -81,7 +81,7 @@ def _cells(one: Incident, now: datetime) -> tuple[str, ...]:
 
 def _state(one: Incident, now: datetime) -> str:
     hushed = one.silenced_until is not None and one.silenced_until > now
-    return ", ".join(choosing.flags(one, hushed))
+    return ", ".join(send.flags(one, hushed))
 
 
 def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: output.PageFormat) -> None:

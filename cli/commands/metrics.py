@@ -7,12 +7,11 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.monitoring.exposition import render
-from dq.cli.monitoring.gather import Samples, gather, gather_or_down
 from dq.cli.terminal import output
-from dq.cli.world.environment import World
 from dq.contracts.access import files
 from dq.contracts.shared.outcome import UsageError
+from dq.operations.metrics import Samples, gather, gather_or_down, render
+from dq.operations.runtime.context import World
 
 
 def command(
@@ -54,7 +53,7 @@ def command(
 
 
 def _serve(world: World, listen: str, any_address: bool) -> None:
-    from dq.cli.monitoring.serve import MetricsServer, address
+    from dq.operations.metrics import MetricsServer, address
 
     troubled = ""
 

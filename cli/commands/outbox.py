@@ -5,10 +5,10 @@ from __future__ import annotations
 import typer
 
 from dq.alerts.outbox import drain
-from dq.cli.alerting.sending import outstanding_as_dict, told
 from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
+from dq.operations.alerting.send import outstanding_as_dict, told
 
 
 def command(

@@ -9,15 +9,15 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.gating.waivers import ending
-from dq.cli.loading.contracts import Loaded
-from dq.cli.loading.holding import settled
-from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, pace, processors, registry_root
 from dq.contracts.shared.outcome import DqError, Finding
 from dq.contracts.shared.wording import counted
 from dq.contracts.subscriptions import Subscription
+from dq.operations.key_ownership import settled
+from dq.operations.portal import ending
+from dq.operations.registry_files import Loaded
+from dq.operations.runtime.context import World, pace, processors, registry_root
+from dq.operations.subscriptions import load_subscriptions
 from dq.portal.writing.request import PortalRequest, PortalSummary, WaiverEnd
 
 app = typer.Typer(no_args_is_help=True)

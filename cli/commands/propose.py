@@ -7,17 +7,18 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.checking import proposal_text, proposed
-from dq.cli.checking.proposed import PastRows
-from dq.cli.checking.selection import formats, objects
 from dq.cli.context import here
-from dq.cli.loading.contracts import load, only
+from dq.cli.shown import past
 from dq.cli.terminal import output
-from dq.cli.world.spark import session
 from dq.contracts.access import files
 from dq.contracts.escaping import shell_word
 from dq.contracts.shared.outcome import UsageError
 from dq.dataquality.proposal.propose import LAST
+from dq.operations import propose
+from dq.operations.check import formats, objects
+from dq.operations.propose import PastRows
+from dq.operations.registry_files import load, only
+from dq.operations.runtime.spark import session
 
 
 def command(
@@ -49,7 +50,7 @@ def command(
         raise UsageError(f"{file} is there already.", "Name another --output, or the contract itself.")
     pairs = objects(loaded, object)
     wanted = PastRows(world, session(world, formats=formats(world, pairs, server)), last, server)
-    before, data, made = proposed.with_rules(wanted, contract, known, [one for _, one in pairs])
+    before, data, made = propose.with_rules(wanted, contract, known, [one for _, one in pairs])
     if file is not None and itself and data != before:
         files.replace(files.named(contract), before, data)
     elif file is not None and not itself:
@@ -60,7 +61,7 @@ def command(
     if file is None:
         output.block(data.decode("utf-8-sig").rstrip("\r\n"))
     for one in made:
-        proposal_text.describe(one)
+        past.describe_proposals(one)
     if file is not None and data != before:
         output.line(f"Wrote {file}.")
         output.line("Next: read each rule and its evidence, then run")

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.auditing import audit as auditing
-from dq.cli.checking import findings, oors
 from dq.cli.context import here
-from dq.cli.lineage.recording import Recording, recording
-from dq.cli.loading.contracts import chosen, load
 from dq.cli.options import ACCOUNT, CATALOG, ROLE
-from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishRequest, deliver
-from dq.cli.publishing.pending import as_row, send_pending
+from dq.cli.shown import check
+from dq.cli.shown import check as oors
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, instant
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.shared.wording import counted
 from dq.lake.paths import partition_folder
+from dq.operations import publish_audit as auditing
+from dq.operations.openlineage.recording import Recording, recording
+from dq.operations.publish import CatalogChoice, Delivered, PublishRequest, as_row, deliver, send_pending
+from dq.operations.registry_files import chosen, load
+from dq.operations.runtime.context import World, instant
 from dq.registry.publishing.publication import given_once
 
 
@@ -139,7 +139,7 @@ def _audited(
     if found.exit_code:
         assert found.report is not None
         if format is not output.ResultFormat.OORS:
-            findings.reports([found.report], [], format, source)
+            check.reports([found.report], [], format, source)
         verdict = "breaks the contract" if found.exit_code == 1 else "could not be judged"
         if found.live:
             output.note(

@@ -10,27 +10,34 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.gating.agreed import agreed as agreed_subscriptions
-from dq.cli.gating.registry_name import registry_name, server_choice
-from dq.cli.loading.contracts import Loaded, load
-from dq.cli.loading.holding import settled
-from dq.cli.loading.subscriptions import AgreedSubscriptions
-from dq.cli.loading.whole import ServerOf, doubts, whole
 from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
-from dq.cli.registering.column_changes import schema_judge
-from dq.cli.registering.governed import Governed, governed_as_dict
-from dq.cli.registering.hindrances import hindrances
-from dq.cli.registering.lake_formation import govern, kept_parts
-from dq.cli.registering.landing import landing_zone
-from dq.cli.registering.saved import agreed, save
-from dq.cli.registering.schedules import keep_schedules, schedule_terms
-from dq.cli.registering.shown import as_dict, as_markdown, describe, describe_governed, show_log
-from dq.cli.registering.table_specs import applied_last, specified, tables
+from dq.cli.shown.register import as_dict, as_markdown, describe, describe_governed, show_log
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import opened
-from dq.cli.world.environment import World, registry_root
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import DqError, UsageError
+from dq.operations.key_ownership import settled
+from dq.operations.register import (
+    Governed,
+    ServerOf,
+    agreed,
+    applied_last,
+    doubts,
+    governed_as_dict,
+    hindrances,
+    registry_name,
+    save,
+    schema_judge,
+    server_choice,
+    specified,
+    tables,
+    whole,
+)
+from dq.operations.register import approved_subscriptions as agreed_subscriptions
+from dq.operations.register_aws import govern, keep_schedules, kept_parts, landing_zone, schedule_terms
+from dq.operations.registry_files import Loaded, load
+from dq.operations.runtime.context import World, registry_root
+from dq.operations.runtime.spark import opened
+from dq.operations.subscriptions import AgreedSubscriptions
 from dq.registry.apply import RegisterRun, apply, latest, propose
 from dq.registry.catalog import Catalog
 from dq.registry.diff import CatalogPlan, Grade

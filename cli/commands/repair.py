@@ -12,22 +12,21 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.gating.registry_name import server_choice
-from dq.cli.loading.contracts import NOT_IN_FORCE, load
-from dq.cli.loading.holding import settled
-from dq.cli.loading.placements import placements
-from dq.cli.loading.refusal import each
-from dq.cli.loading.whole import ServerOf
 from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import opened
-from dq.cli.world.environment import World, located, registry_root
 from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import server_of as chosen_server
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, UsageError
+from dq.contracts.slo import NOT_IN_FORCE
 from dq.lake.paths import PlacedPartition, partition_folder
 from dq.lake.storage import Storages, files_for
+from dq.operations.data_places import placements
+from dq.operations.key_ownership import settled
+from dq.operations.register import ServerOf, server_choice
+from dq.operations.registry_files import each, load
+from dq.operations.runtime.context import World, located, registry_root
+from dq.operations.runtime.spark import opened
 from dq.registry.catalog import Catalog, Partition, no_table
 from dq.registry.publishing import publish
 from dq.registry.publishing.publication import partition_values, publication

@@ -11,11 +11,11 @@ import typer
 from dq.cli.commands._ticks import delivery_as_dict
 from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.cli.world.environment import instant
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.shared.units import iso
 from dq.dataquality.delivery.history import replay
 from dq.dataquality.delivery.history.replay import Replayed, keys
+from dq.operations.runtime.context import instant
 
 _DRAWN = 50
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.checking.sampling import file_and_object, form_of, sampled
 from dq.cli.context import note
-from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.access.files import read
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
+from dq.operations.registry_files import load
+from dq.operations.sample import file_and_object, form_of, sampled
 from dq.validators.lint import Linted
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of

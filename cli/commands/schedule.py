@@ -10,9 +10,7 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here, note
-from dq.cli.loading.contracts import load, slos
 from dq.cli.terminal import output
-from dq.cli.world.environment import instant
 from dq.contracts.schedule import (
     Cycle,
     Dialect,
@@ -31,6 +29,8 @@ from dq.contracts.shared.units import iso
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.notify import local_time
+from dq.operations.registry_files import load, slos
+from dq.operations.runtime.context import instant
 
 app = typer.Typer(no_args_is_help=True)
 

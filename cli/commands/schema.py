@@ -7,10 +7,10 @@ from functools import partial
 
 import typer
 
-from dq.cli.outputs.table import OUTPUTS, json_schema
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.shared.wording import suggestion
+from dq.operations.output_schemas import OUTPUTS, json_schema
 
 Schema = dict[str, object]
 

@@ -11,13 +11,15 @@ from sqlalchemy import Connection
 from dq.alerts import silences
 from dq.alerts.incident import Incident
 from dq.alerts.silences import AlertSilence, KeyPattern
-from dq.cli.alerting import choosing, painting, sending
-from dq.cli.alerting.choosing import short
 from dq.cli.context import here
 from dq.cli.options import CHANNEL
+from dq.cli.shown import alerts
 from dq.cli.terminal import output
-from dq.cli.world.environment import elapsed
 from dq.contracts.shared.outcome import UsageError
+from dq.operations.alerting import send
+from dq.operations.alerting import send as sending
+from dq.operations.alerting.send import short
+from dq.operations.runtime.context import elapsed
 
 _LONGEST = timedelta(days=90)
 
@@ -52,20 +54,20 @@ def command(
         with store.read() as tx:
             _show(silences.active(tx, now), format)
         return
-    who, until = choosing.person(by), now + _length(length, end)
-    why = "" if end else choosing.words(reason or "", "--reason", "the lake moves")
+    who, until = send.person(by), now + _length(length, end)
+    why = "" if end else send.words(reason or "", "--reason", "the lake moves")
     with store.write() as tx:
         if end:
             ended = _of(tx, what, now)
             silences.end(tx, [one.id for one in ended], who, now)
         else:
             concerned = silences.begin(tx, _pattern(tx, what), why, who, now, until)
-    drained = sending.send(world, store, painting.painted(output.aside), channel)
+    drained = sending.send(world, store, alerts.painted(output.aside), channel)
     if end:
         _list(ended, format, lambda one: f"No longer silenced: {one.pattern} (by {one.why})")
     else:
         _say_begun(concerned, until, format)
-    raise typer.Exit(painting.report(drained))
+    raise typer.Exit(alerts.report(drained))
 
 
 def _length(text: str | None, end: bool) -> timedelta:
@@ -80,7 +82,7 @@ def _length(text: str | None, end: bool) -> timedelta:
 
 
 def _pattern(tx: Connection, text: str) -> KeyPattern:
-    incident = choosing.by_id(tx, text)
+    incident = send.by_id(tx, text)
     if incident is not None:
         return KeyPattern.only(incident.key)
     parts = [part.strip() for part in text.split("/")]
@@ -93,7 +95,7 @@ def _pattern(tx: Connection, text: str) -> KeyPattern:
 
 def _of(tx: Connection, text: str, now: datetime) -> list[AlertSilence]:
     """The silences that hold now and were made with this pattern, or lie over this incident."""
-    incident, holding = choosing.by_id(tx, text), silences.active(tx, now)
+    incident, holding = send.by_id(tx, text), silences.active(tx, now)
     if incident is not None:
         found = [one for one in holding if one.pattern.matches(incident.key)]
     else:

@@ -9,13 +9,10 @@ from pathlib import Path
 import typer
 
 from dq.alerts import silences
-from dq.cli.alerting import sending
 from dq.cli.commands import _standings
 from dq.cli.context import here
-from dq.cli.monitoring.standings import Grouping, PromisesStanding, Quality, chosen_by, standings
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
@@ -23,6 +20,9 @@ from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
 from dq.dataquality.delivery.history.compliance import Standing, beside, percent
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results.check_runs import StagedRun
+from dq.operations.alerting import send
+from dq.operations.runtime.context import World
+from dq.operations.status import Grouping, PromisesStanding, Quality, chosen_by, standings
 
 # How the last cycles are drawn, oldest first.
 _SIGNS = {
@@ -84,7 +84,7 @@ def show_all(
         output.line()
         output.line(output.styled("Alerts that are not there", bold=True))
         for one in found.outstanding:
-            output.line(f"  {sending.told(one)}")
+            output.line(f"  {send.told(one)}")
     return 3 if found.findings else 0
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
-from dq.cli.world.environment import elapsed, registry_root
 from dq.contracts.access.discovery import below, told
 from dq.contracts.escaping import markdown_text
 from dq.contracts.shared.document_kind import ASIDE
 from dq.contracts.subscriptions import Subscription
+from dq.operations.runtime.context import elapsed, registry_root
+from dq.operations.subscriptions import load_subscriptions
 from dq.validators.reports.markdown import table
 
 _HEADER = ("contract", "consumer", "columns", "since", "until", "state")

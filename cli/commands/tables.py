@@ -34,7 +34,7 @@ def command(
     """
     with needing("Footers are read with pyarrow", "s3"):
         import pyarrow  # noqa: F401  # before any table is looked at
-    from dq.cli.monitoring.table_metadata import looks
+    from dq.operations.tables import looks
 
     places = paths or [Path()]
     world = here(None, places)

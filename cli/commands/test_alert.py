@@ -15,13 +15,13 @@ from dq.alerts.channel import Ambiguous, Answer, MessagePlace, Rejected, Sent, U
 from dq.alerts.incident import step
 from dq.alerts.message import Message, render
 from dq.alerts.route import CONSOLE, AlertRoute
-from dq.cli.alerting import routing
-from dq.cli.alerting.channel_settings import settings_of
 from dq.cli.context import here
-from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
-from dq.cli.world.environment import World
 from dq.contracts.shared.outcome import Breach, DqError, IncidentKey, Recovery, Severity, UsageError
+from dq.operations.alerting import routes
+from dq.operations.alerting.routes import settings_of
+from dq.operations.registry_files import load
+from dq.operations.runtime.context import World
 
 TITLE = "This is a test of dq: nothing is broken"
 
@@ -66,12 +66,12 @@ def command(
         loaded = load([contract], world.note)
         unread = bool(loaded.findings)
         output.notes(loaded.findings)
-        refused = routing.refused(loaded.contracts, routing.FROM_CONTRACT, world.settings)
+        refused = routes.refused(loaded.contracts, routes.FROM_CONTRACT, world.settings)
         tested = [Tested("", "", False, f"{one.contract}: {one.message}", one.mend) for one in refused]
         made = (
             route
             for each in loaded.contracts
-            for route in routing.routes(each, routing.FROM_CONTRACT, world.settings) or [CONSOLE]
+            for route in routes.routes(each, routes.FROM_CONTRACT, world.settings) or [CONSOLE]
         )
         places = {(route.channel, route.target): route for route in made}
         tested += [_test(world, route, write) for route in places.values()]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from dq.cli.context import here
-from dq.cli.gating.gate import GateOutcome, judge
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, processors, registry_root
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.shared.wording import nearest
+from dq.operations.runtime.context import World, processors, registry_root
+from dq.operations.validate import GateOutcome, judge
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, moved
 from dq.validators.reports import names
@@ -62,7 +62,7 @@ def command(
         raise UsageError(f"--mode {mode} judges no change without --base.", "Name one: --base origin/main.")
     if base:
         # All that reads Git and judges changes comes with it.
-        from dq.cli.gating.pull_request import compared
+        from dq.operations.pull_request import compared
 
         gated = compared(world, places, base, judged_as, policy)
     else:
@@ -106,7 +106,7 @@ def _mode(text: str | None) -> Mode | None:
 
 def _summary(linted: Linted, gated: GateOutcome) -> str:
     """The Markdown report, with the changes and the version that they ask for."""
-    from dq.cli.gating.changes_markdown import sections
+    from dq.cli.shown.register import sections
     from dq.validators.reports.markdown import summary
 
     if gated.comparison is None or not gated.comparison.changes:

@@ -15,20 +15,11 @@ from pathlib import Path
 import typer
 
 from dq.alerts import metrics
-from dq.cli.alerting import lineage, listening, painting, routing, sending
 from dq.cli.commands import _ticks
 from dq.cli.context import here, note
-from dq.cli.loading.contracts import slos
-from dq.cli.loading.holding import settled
-from dq.cli.loading.placements import with_folders
-from dq.cli.loading.placing import placed, resolved
-from dq.cli.loading.removal import load_watched
-from dq.cli.loading.resting import at_rest, lay_to_rest
-from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
-from dq.cli.monitoring.heartbeat import heartbeat_url, ping
 from dq.cli.options import CHANNEL, PATHS
+from dq.cli.shown import alerts
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, instant, pace
 from dq.contracts.shared.outcome import CycleStatus, DqError, UsageError
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery import heartbeat as machine_clock
@@ -36,6 +27,14 @@ from dq.dataquality.delivery.history import compliance
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.dataquality.delivery.tick import Tick, tick
 from dq.lake.storage import Storages
+from dq.operations.alerting import downstream, routes, send
+from dq.operations.alerting import send as sending
+from dq.operations.data_places import placed, resolved, with_folders
+from dq.operations.heartbeat import heartbeat_url, ping
+from dq.operations.key_ownership import close_withdrawn, settled, withdrawals
+from dq.operations.registry_files import load_watched, slos
+from dq.operations.runtime.context import World, instant, pace
+from dq.operations.skip_cache import at_rest, lay_to_rest
 from dq.store.engine import Store
 
 
@@ -109,9 +108,9 @@ def command(
     # Who trusts the clock trusts it as it is now, and not whatever becomes of it.
     orders = replace(orders, trust_clock=False, first=False)
     pressed = threading.Event()
-    listening.listen(lambda: here(as_of, places), pressed, note)
+    send.listen(lambda: here(as_of, places), pressed, note)
     # What had to wait was sent in the pause already.
-    listening.go_on(lambda: _survive(lambda: once(pause, orders)), pause, began, pressed)
+    send.go_on(lambda: _survive(lambda: once(pause, orders)), pause, began, pressed)
 
 
 def _survive(once: Callable[[], int]) -> None:
@@ -154,7 +153,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     loaded = settled(world, store, load_watched(store, paths, rest.of, world.note), paths, keep=True)
     promises, wrong = slos(loaded, world.note)
     ended = withdrawals(loaded, promises, wrong)
-    wrong += routing.refused(loaded.contracts, channel, world.settings)
+    wrong += routes.refused(loaded.contracts, channel, world.settings)
     watching, refused = placed(promises, server, reach, files, lookout)
     watching = with_folders(store, watching)
     findings = [*loaded.findings, *wrong, *refused]
@@ -163,7 +162,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     since = _since(orders.since, now)
     with store.read() as tx:
         looked_at = heartbeat.looked_at(tx, scope)
-    lineage.keep(store, loaded, paths)
+    downstream.keep(store, loaded, paths)
     done = tick(
         store,
         watching,
@@ -173,7 +172,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         unread=set(loaded.resting.values()),
         withdrawn=ended,
         past=sending.teller_of_past(world, channel),
-        settle=lineage.settler(world),
+        settle=downstream.settler(world),
         lookout=lookout,
         looked_at=looked_at,
     )
@@ -191,7 +190,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     write = output.aside if form is output.Format.JSON else output.block
     # What happened is shown before anything is waited for.
     hasty = timedelta(0) if form is output.Format.TEXT else patience
-    drained = sending.send(world, store, painting.painted(write), channel, hasty)
+    drained = sending.send(world, store, alerts.painted(write), channel, hasty)
     if form is output.Format.JSON:
         left_out = [finding.as_dict() for finding in findings]
         output.as_json(
@@ -206,8 +205,8 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     else:
         _ticks.describe(done)
         if drained.next_at is not None:
-            drained = sending.send(world, store, painting.painted(write), channel, patience)
-    undelivered = painting.report(drained)
+            drained = sending.send(world, store, alerts.painted(write), channel, patience)
+    undelivered = alerts.report(drained)
     if undelivered:
         return undelivered
     if done.unknown or findings:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from jsonschema import Draft202012Validator
 
-from dq.cli.outputs.table import json_schema
+from dq.operations.output_schemas import json_schema
 
 pytestmark = pytest.mark.spark
 

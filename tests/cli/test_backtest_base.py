@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dq.cli.checking.new_rules import new_rules
-from dq.cli.checking.selection import objects
-from dq.cli.loading.contracts import load
 from dq.contracts.shared.outcome import Unreadable
 from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.operations.backtest import new_rules
+from dq.operations.check import objects
+from dq.operations.registry_files import load
 
 CONTRACT = """\
 apiVersion: v3.2.0

@@ -11,8 +11,8 @@ import pytest
 from fakes import parquet_footer as footer
 from fakes.lake import write_days
 
-from dq.cli.world.concurrency import together
 from dq.dataquality.results.results_table import COLUMNS
+from dq.operations.runtime.spark import together
 
 SMALL = """\
 apiVersion: v3.2.0

@@ -19,11 +19,10 @@ from fakes.desk import Desk
 from fakes.late_s3 import LateS3, environment
 from fakes.postgres import new_database
 
-from dq.cli.inspecting import installed
-from dq.cli.inspecting.installed import EXTRAS
-from dq.cli.inspecting.look import Look, looks
-from dq.cli.world.environment import World
 from dq.contracts.shared.outcome import Unreadable
+from dq.operations import doctor
+from dq.operations.doctor import EXTRAS, Look, looks
+from dq.operations.runtime.context import World
 from dq.store import version
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -234,7 +233,7 @@ def test_a_java_that_never_answers_is_a_row(desk):
     java.chmod(0o700)
     world = World({"JAVA_HOME": str(desk.folder / "java")}, desk.folder)
 
-    [row] = installed.java(world, seconds=0.2)
+    [row] = doctor.java(world, seconds=0.2)
 
     assert (row.good, row.seen.endswith("does not answer within 0.2 s")) == (False, True)
 

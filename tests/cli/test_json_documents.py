@@ -21,7 +21,7 @@ import pytest
 from fakes import golden
 from fakes.command import Place, contract, replaced
 
-from dq.cli.outputs.table import OUTPUTS
+from dq.operations.output_schemas import OUTPUTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,12 +16,11 @@ from fakes.lake import CONTRACT, write_days
 from fakes.lineage_server import LineageServer
 from fragments.openlineage import read_back
 
-from dq.cli.lineage.naming import names
-from dq.cli.lineage.sending import EventSender
-from dq.cli.lineage.transport import transport
-from dq.cli.world.environment import World
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.yaml.parse import read
+from dq.operations.openlineage.events import names
+from dq.operations.openlineage.transport import EventSender, transport
+from dq.operations.runtime.context import World
 
 DAY = ("check", "--channel", "console", "--partition")
 
@@ -264,7 +263,7 @@ def test_no_settings_are_read_that_lie_in_the_working_folder(tmp_path, monkeypat
 
 WRITER = """
 import sys
-from dq.cli.lineage.transport import transport
+from dq.operations.openlineage.transport import transport
 send = transport(sys.argv[1], {}).emit
 for number in range(50):
     send({"writer": sys.argv[2], "number": number, "text": "x" * 30_000})
@@ -317,8 +316,8 @@ def test_a_dataset_is_called_as_the_standard_says(server, place, called):
 
 
 def test_a_delivery_is_a_run_whose_output_is_the_dataset(desk):
-    from dq.cli.lineage.recording import recording
-    from dq.cli.world.environment import here
+    from dq.operations.openlineage.recording import recording
+    from dq.operations.runtime.context import here
 
     world: World = here(None, [desk.folder / "orders.odcs.yaml"])
     contract = read(desk.folder / "orders.odcs.yaml")

@@ -28,11 +28,9 @@ from dq.alerts.channels import load
 from dq.alerts.outbox.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
-from dq.cli.monitoring import serve
-from dq.cli.monitoring.exposition import MetricSample, render
-from dq.cli.monitoring.serve import MetricsServer, address
-from dq.cli.monitoring.table import TABLE
 from dq.contracts.shared.outcome import IncidentKey, Severity, UsageError
+from dq.operations import metrics
+from dq.operations.metrics import TABLE, MetricSample, MetricsServer, address, render
 from dq.store import open_store
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"
@@ -364,7 +362,7 @@ def test_connections_that_say_nothing_hold_no_other_up_for_long():
     with MetricsServer(address("127.0.0.1:0"), lambda: samples, request_seconds=3) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         port = server.server_address[1]
-        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(serve.AT_ONCE)]
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(metrics.AT_ONCE)]
         with pytest.raises((urllib.error.URLError, ConnectionError)):
             ask(f"http://127.0.0.1:{port}/metrics")
         later, until = "", time.monotonic() + 300
@@ -380,8 +378,8 @@ def test_connections_that_say_nothing_hold_no_other_up_for_long():
 
 
 def test_a_store_that_goes_away_is_a_figure_and_no_end(folder, dq, url, monkeypatch):
-    from dq.cli.monitoring.gather import gather_or_down
-    from dq.cli.world.environment import here
+    from dq.operations.metrics import gather_or_down
+    from dq.operations.runtime.context import here
 
     monkeypatch.setenv("DQ_STORE_URL", "sqlite:///gone.db")
 

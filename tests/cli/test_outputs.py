@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from dq.cli.commands.schema import SCHEMAS
 from dq.cli.main import application, names
-from dq.cli.outputs.table import OUTPUTS, json_schema
+from dq.operations.output_schemas import OUTPUTS, json_schema
 from dq.store import version
 
 NARROW = {"physicalType: bigint": "physicalType: int"}

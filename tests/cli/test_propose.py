@@ -13,7 +13,7 @@ from fakes.judged import MISSED, judge
 from fakes.shipped import at_hand
 from jsonschema import Draft202012Validator
 
-from dq.cli.outputs.table import json_schema
+from dq.operations.output_schemas import json_schema
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import insert, text
 
 from dq import load
-from dq.cli.publishing.delivering import CatalogChoice, PublishRequest
-from dq.cli.publishing.delivering import deliver as deliver_staged
-from dq.cli.world.environment import here
 from dq.dataquality.delivery.tables import receipt
+from dq.operations.publish import CatalogChoice, PublishRequest
+from dq.operations.publish import deliver as deliver_staged
+from dq.operations.runtime.context import here
 from dq.registry.tables import publication
 from dq.store.engine import open_store
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dq import load
-from dq.cli.checking.selection import AskedRows, tasks
+from dq.operations.check import AskedRows, tasks
 from dq.store.engine import open_store
 
 LAKE = "  - {server: lake, type: local, path: lake, format: parquet}\n"

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.spark
 
 PROGRAM = """
 import sys
-from dq.cli.world.spark import session
-from dq.cli.world.environment import here
+from dq.operations.runtime.spark import session
+from dq.operations.runtime.context import here
 context = session(here()).sparkContext
 print(context.parallelize([0], 1).map(lambda _: sys.prefix).first() == sys.prefix)
 """

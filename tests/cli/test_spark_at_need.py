@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dq.cli.world.spark import as_shipped
+from dq.operations.runtime.spark import as_shipped
 
 CONTRACT = """\
 apiVersion: v3.2.0

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from fakes.odcs import features, mistakes
 
-from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract
 from dq.contracts.odcs import SUPPORTED
 from dq.contracts.yaml.parse import parse
@@ -17,6 +16,7 @@ from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.preparation import foreseen
+from dq.operations.unenforced import unenforced
 from dq.validators.lint import lint, rules_of
 
 TOP = Path(__file__).parents[2]

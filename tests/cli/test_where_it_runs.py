@@ -94,7 +94,7 @@ def test_the_wheel_installs_as_one_package(wheel, python, orders, tmp_path):
 
     assert shown.stdout.split() == [
         f"{site}/dq/__init__.py",
-        "dq.cli.checking.library",
+        "dq.operations.frames",
         f"{site}/dq/store/__init__.py",
     ]
     assert "1 contract" in validated.stdout, validated.stderr

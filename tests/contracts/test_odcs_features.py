@@ -11,8 +11,8 @@ import yaml
 from fakes.odcs import FILE, Feature, features
 from jsonschema import Draft201909Validator
 
-from dq.cli.gating.unenforced import unenforced
 from dq.contracts.odcs import SUPPORTED
+from dq.operations.unenforced import unenforced
 from dq.validators.lint import lint, rules_of
 
 RULES = rules_of()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fakes.flights import flights
 from sqlalchemy import event
 
-from dq.cli.world.catalogs import iceberg_properties
+from dq.operations.runtime.spark import iceberg_properties
 from dq.registry.apply import RegisterRun, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog

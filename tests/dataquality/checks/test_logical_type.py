@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import dq
-from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
@@ -19,6 +18,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.local import sample
+from dq.operations.unenforced import unenforced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

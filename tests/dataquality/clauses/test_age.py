@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract, SlaProperty
 from dq.contracts.shared.outcome import CheckResult, Status, UsageError
 from dq.contracts.shared.units import Duration
@@ -19,6 +18,7 @@ from dq.dataquality.clauses.clause import KindTerms, before, in_words
 from dq.dataquality.clauses.coverage import promised
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.threshold import Unusable
+from dq.operations.unenforced import unenforced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

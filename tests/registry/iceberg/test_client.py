@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from fakes.iceberg import RestAnswer, RestProxy
 
-from dq.cli.world.catalogs import iceberg_properties
 from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.operations.runtime.spark import iceberg_properties
 from dq.registry.iceberg import client
 
 

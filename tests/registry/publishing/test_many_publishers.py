@@ -27,7 +27,7 @@ CHILD = """
     from datetime import UTC, datetime
     from pathlib import Path
     from fakes.flights import contract, flights
-    from dq.cli.publishing.delivering import RECEIPTS
+    from dq.operations.publish import RECEIPTS
     from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
     from dq.registry.publishing.notices import JsonLines

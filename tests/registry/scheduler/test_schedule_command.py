@@ -15,7 +15,7 @@ from fakes.scheduler import promising as contract
 from jsonschema import Draft202012Validator
 
 from dq.cli.main import run
-from dq.cli.outputs.table import json_schema
+from dq.operations.output_schemas import json_schema
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""Alerts as commands send them: where they may go, and how they get there."""

@@ -1,1 +1,0 @@
-"""What `dq check` does: which rows, one run, what is told of it."""

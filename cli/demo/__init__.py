@@ -1,1 +1,0 @@
-"""The demonstration: ten days of real flights, delivered, checked, alerted."""

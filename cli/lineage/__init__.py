@@ -1,1 +1,0 @@
-"""Events of OpenLineage: what was checked or published, from what, and what was found."""

@@ -1,1 +1,0 @@
-"""What a command takes from the world: settings, clock, environment, state, Spark, processors."""

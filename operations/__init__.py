@@ -1,0 +1,1 @@
+"""What dq does, a module for each use: values in, values out, nothing printed."""

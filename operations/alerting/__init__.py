@@ -1,0 +1,1 @@
+"""Alerts as operations send them: routes, what is added to them, channels."""

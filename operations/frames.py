@@ -1,0 +1,146 @@
+"""Checks and back-tests from Python, of frames or of the data where the contract says that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.outcome import UsageError
+from dq.contracts.yaml.parse import TEXT, read
+from dq.dataquality import Report, api
+from dq.dataquality.api import Frame
+from dq.dataquality.backtest.report import Backtest
+from dq.dataquality.backtest.run import LAST
+from dq.dataquality.backtest.run import backtest as run
+from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.frames import as_spark
+from dq.dataquality.request import Request, pick
+from dq.dataquality.spark.readers.open import Dataset
+from dq.operations.check import others as located_others
+from dq.operations.data_places import located_data
+from dq.operations.runtime.context import World, here
+from dq.operations.runtime.spark import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+Asked = Contract | Path | str
+
+
+def check(
+    contract: Asked,
+    data: Frame = ...,
+    object: str | None = None,
+    *,
+    partitions: Sequence[Mapping[str, str]] | None = None,
+    others: Mapping[str, Frame] | None = None,
+    registry: Sequence[Asked] = (),
+    server: str | None = None,
+    spark: SparkSession | None = None,
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+    verify_statistics: float = 0.0,
+) -> Report:
+    """Every clause of one object of the contract, tested on its data, as `dq check` does.
+
+    `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
+    when it has one object. `data` is a DataFrame of Spark, pandas or polars, or an Arrow table; left out, it
+    is read where the contract says, on its `server`, as far as the settings of `folder`, which stands for the
+    working folder, allow that place. `partitions` are texts as they stand in the path, and only these are
+    read. `registry` are the contracts that its relationships lead into; their objects are called
+    `crm/customers` in `others`, which are found by themselves where `data` is. `spark` is the session; the
+    active one counts, and for data that is not handed in one is started. `now` is an aware instant, needed
+    for ages and windows: by default the present one where `data` is left out.
+
+    What is NULL breaks only what says so, `required` for instance. Nothing is kept, nobody is told, and rules
+    that compare with earlier runs are skipped. `verify_statistics`, from 0 to 1, is the share of what
+    statistics prove that is counted from the rows all the same.
+
+    Raises BrokenContract with every finding for a contract that has errors, UsageError for what does not fit,
+    Unreadable where the data cannot be opened, and MissingTool without Spark or Java. What is wrong with the
+    data is in the report: call its `raise_for_status()` before you publish.
+    """
+    known = read(contract)
+    if data is ...:
+        placed = _placed(known, pick(known, object), registry, server, spark, folder)
+        data, spark, now = placed.data, placed.spark, now or datetime.now(UTC)
+        others = {**(placed.others or {}), **(others or {})}
+    elif server is not None:
+        raise UsageError(f"server={server!r} and data exclude each other.", "Give one of them.")
+    return api.check(
+        known,
+        data,
+        object,
+        partitions=partitions,
+        others=others,
+        registry=registry,
+        spark=spark,
+        now=now,
+        verify_statistics=verify_statistics,
+    )
+
+
+def backtest(
+    contract: Asked,
+    data: Frame = ...,
+    object: str | None = None,
+    *,
+    last: int = LAST,
+    rules: Sequence[str] = (),
+    registry: Sequence[Asked] = (),
+    server: str | None = None,
+    spark: SparkSession | None = None,
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+) -> Backtest:
+    """In which of the last partitions each rule of an object would have failed, as `dq backtest` says it.
+
+    `rules` are checks, clause paths, or ids or names of quality rules; none stand for all. Each rule of the
+    answer has `of(Status.FAIL)`, its partitions oldest first, and `counts`; a partition whose value is NULL
+    is the first, as `__HIVE_DEFAULT_PARTITION__`. `as_dict()` is what `--format json` prints. The other
+    arguments are those of `dq.check`. Nothing is kept, and nobody is told.
+
+    Raises what `dq.check` raises, and UsageError for a table without partitions.
+    """
+    known = read(contract)
+    one = pick(known, object)
+    if data is ...:
+        request = _placed(known, one, registry, server, spark, folder)
+    else:
+        beside = Neighbours.of([known, *map(read, registry)])
+        request = Request(known, as_spark(data, one, spark), one.name, spark=spark, neighbours=beside)
+    return run(replace(request, rules=tuple(rules), now=now or datetime.now(UTC)), last)
+
+
+def _placed(
+    known: Contract,
+    one: SchemaObject,
+    registry: Sequence[Asked],
+    server: str | None,
+    spark: SparkSession | None,
+    folder: Path | str | None,
+) -> Request:
+    """The object where its contract says that it is, with a session that reads its format."""
+    beside = Neighbours.of([known, *map(read, registry)])
+    world = _world(known, folder)
+    data = _below(world, located_data(world, known, one, server))
+    found = located_others(world, known, one, server, beside)
+    around = {name: _below(world, each) for name, each in found.items()}
+    made = spark or session(world, formats={each.format or "" for each in (data, *around.values())})
+    return Request(known, data, one.name, spark=made, others=around, neighbours=beside)
+
+
+def _below(world: World, data: Dataset) -> Dataset:
+    """The data with its whole path: Spark knows of no other working folder than the process's."""
+    local = data.path is not None and "://" not in data.path
+    return replace(data, path=str(world.folder / str(data.path))) if local else data
+
+
+def _world(known: Contract, folder: Path | str | None) -> World:
+    paths = [] if known.file == TEXT else [Path(known.file)]
+    return here(None, paths, Path(folder) if folder is not None else None)

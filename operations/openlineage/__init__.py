@@ -1,0 +1,1 @@
+"""Events of OpenLineage for what checks and publications do."""

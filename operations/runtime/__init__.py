@@ -1,0 +1,1 @@
+"""What operations take from outside: settings, clock, state, Spark."""

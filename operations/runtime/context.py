@@ -1,0 +1,274 @@
+"""Where an operation runs: settings, clock, registries, store, and who hears its notes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from dq.contracts.access.access_policy import Reach, reach
+from dq.contracts.access.files import POLICY_FILE, FileRefused, read_own
+from dq.contracts.shared.outcome import TextFault, UsageError
+from dq.contracts.shared.units import parse_elapsed
+from dq.operations.runtime import settings, state_folder
+from dq.operations.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from dq.contracts.access.data_location import DataPlace
+    from dq.dataquality.delivery.heartbeat import Uptime
+    from dq.store.engine import Store
+
+
+# Linux makes a new one with each start; see random(4).
+_START = Path("/proc/sys/kernel/random/boot_id")
+
+# Beyond these, what is some days or years away from an instant may be none.
+_FIRST_YEAR, _LAST_YEAR = 1900, 9000
+
+CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
+"""The file of the global option `--config`, for the time of one command line."""
+
+
+class Messages:
+    """What an operation says while it works, besides its outcome: notes, and what is going on.
+
+    It keeps the notes, in their order. A command line shows them as they come, by a subclass.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Something that the caller should know, and that is neither a finding nor an error."""
+        self.notes.append(text)
+
+    def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Until the end of the block, this is what takes the time."""
+        return nullcontext()
+
+    def progress(self, total: int) -> Progress:  # noqa: ARG002
+        """For so many pieces of work that threads do side by side."""
+        return _Unseen()
+
+    def program_output(self) -> AbstractContextManager[None]:
+        """Until the end of the block, a program is started that may write what it likes for all its life."""
+        return nullcontext()
+
+
+class Progress(Protocol):
+    """How far many pieces of work are; told by the threads that do them."""
+
+    def step(self, what: str) -> AbstractContextManager[None]:
+        """One piece, from its beginning to its end, however it ends."""
+
+    def close(self) -> None:
+        """No more pieces follow."""
+
+
+class _Unseen:
+    def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        return nullcontext()
+
+    def close(self) -> None:
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The outside, as one value that commands hand down piece by piece.
+
+    `as_of` replaces the clock for replays; None means the real time. `registries` are the roots of the
+    registries whose contracts the command reads.
+    """
+
+    environment: Mapping[str, str] = field(repr=False)  # it holds secrets
+    folder: Path
+    as_of: datetime | None = None
+    settings: Settings = field(default_factory=Settings)
+    registries: tuple[Path, ...] = ()
+    messages: Messages = field(default_factory=Messages, compare=False, repr=False)
+
+    def note(self, text: str) -> None:
+        """Tell the caller something beside the outcome; see `Messages`."""
+        self.messages.note(text)
+
+    def now(self) -> datetime:
+        """The time in UTC."""
+        return (self.as_of or datetime.now(UTC)).astimezone(UTC)
+
+    def uptime(self) -> Uptime | None:
+        """How long this machine has been running; None where its system does not tell."""
+        from dq.dataquality.delivery.heartbeat import Uptime
+
+        try:
+            start = _START.read_text("ascii").strip()
+            return Uptime(start, timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME)))
+        except (OSError, AttributeError, ValueError):
+            return None
+
+    def store_url(self) -> str:
+        """The setting `store_url`, else an SQLite file under the working folder."""
+        own = self.folder / state_folder.FOLDER / state_folder.STORE
+        return self.settings.store_url or f"sqlite:///{own}"
+
+    def state(self) -> Path:
+        """The folder `.dq` below the working folder. Raises StoreError where a stranger may have made it."""
+        return state_folder.ready(self.folder, _tracked)
+
+    @property
+    def reach(self) -> Reach:
+        """What contracts may name; made anew by each call, since links may have changed."""
+        return self.reach_by(lambda paths: [*map(os.path.realpath, paths)])
+
+    def reach_by(self, resolve: Callable[[Sequence[Path]], Sequence[str]]) -> Reach:
+        """The same, where links in the lake roots are followed so."""
+        given = self.settings
+        return reach(
+            self.folder,
+            given.lake_roots,
+            registries=self.registries,
+            hosts=given.hosts,
+            names=given.vars,
+            environment=self.environment,
+            resolve=resolve,
+        )
+
+    def store(self) -> Store:
+        """The opened state store; created when it is a new SQLite file."""
+        from dq.store.engine import open_store
+
+        if not self.settings.store_url:
+            self.state()
+        return open_store(self.store_url())
+
+
+def _tracked(folder: Path) -> bool:
+    if not any(os.path.lexists(above / ".git") for above in folder.absolute().parents):
+        return False
+    # Imported here: whoever works outside of a repository needs no Git.
+    from dq.validators.git.repository import tracked
+
+    return tracked(folder)
+
+
+def located(world: World, place: DataPlace, catalog: str) -> DataPlace:
+    """The place as a catalog can keep it: all but our own want whole paths, being read from anywhere."""
+    if catalog == "local" or place.type != "local" or not place.path or "://" in place.path:
+        return place
+    return replace(place, path=str(world.folder / place.path))
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def registry_root(path: Path) -> Path:
+    """The folder that holds the policy or the Git repository around a path; else the path's own folder."""
+    # Not where a link leads that somebody put there: the registry is around the name.
+    start = Path(os.path.realpath(path if path.is_dir() else path.parent))
+    return next((folder for folder in (start, *start.parents) if is_root(folder)), start)
+
+
+def is_root(folder: Path) -> bool:
+    """Whether a registry begins here: the folder holds the policy or a Git repository."""
+    # A policy that is a link ends the search too, and is refused when it is read.
+    return any(os.path.lexists(folder / name) for name in (POLICY_FILE, ".git"))
+
+
+def outermost_root(folder: Path) -> Path | None:
+    """The folder nearest to `/` around a resolved folder where a registry begins, if any does."""
+    return next((one for one in reversed((folder, *folder.parents)) if is_root(one)), None)
+
+
+def here(
+    as_of: str | None = None,
+    paths: Sequence[Path] = (),
+    working: Path | None = None,
+    messages: Messages | None = None,
+) -> World:
+    """The world of this process, for a command that reads the contracts at `paths`.
+
+    `working` stands for the working folder, for whoever cannot change that of the process. `messages` gets
+    what operations say besides their outcomes.
+
+    Raises UsageError for an `as_of` that is no instant with a zone, for settings that cannot be understood,
+    and for a `dq.toml` inside of a registry: whoever proposes a contract could change it.
+    """
+    environment, folder = dict(os.environ), Path.cwd() if working is None else working.absolute()
+    chosen = settings.read(environment, folder, CONFIG.get())
+    registries = tuple(dict.fromkeys(registry_root(path) for path in paths))
+    for root in registries:
+        if chosen.file is not None and chosen.file.resolve().is_relative_to(root):
+            raise UsageError(
+                f"{chosen.file} lies in the registry {root}, where a pull request could change it.",
+                "Put it elsewhere, and name it with DQ_CONFIG or --config.",
+            )
+    at = instant(as_of) if as_of else None
+    return World(environment, folder, at, chosen, registries, messages or Messages())
+
+
+def user() -> str:
+    """Who runs this process, by the name of the operating system; empty where it has none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""
+
+
+def secret_in(file: Path, variable: str) -> str:
+    """The secret in a file that a variable names. Raises UsageError where it cannot be read."""
+    try:
+        return read_own(file).decode().strip()
+    except (FileRefused, UnicodeDecodeError) as error:
+        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
+        raise UsageError(f"{variable}: {reason}", "Mend the path.") from error
+
+
+def hand_down(name: str, value: str) -> None:
+    """Sets a variable for the processes that this one starts."""
+    os.environ[name] = value
+
+
+def instant(text: str) -> datetime:
+    """An ISO 8601 instant with an offset or Z, in UTC."""
+    try:
+        made = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not an instant.", "Write it like 2026-05-01T06:00:00Z.") from None
+    if made.tzinfo is None:
+        raise UsageError(f"{text!r} has no zone.", f"Write {text}Z for UTC, or add an offset such as +02:00.")
+    if not _FIRST_YEAR <= made.year <= _LAST_YEAR:
+        raise UsageError(f"{text!r} is too far away.", f"Write a year from {_FIRST_YEAR} to {_LAST_YEAR}.")
+    return made.astimezone(UTC)
+
+
+def written_instant(at: datetime) -> str:
+    """Return the instant as `instant` reads it, in UTC and to the second, e.g. 2026-05-01T06:00:00Z."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def elapsed(text: str, option: str = "") -> timedelta:
+    """A length of time such as 15m or 30d. Raises UsageError for what is none, beginning with the option."""
+    length = parse_elapsed(text)
+    if isinstance(length, TextFault):
+        raise UsageError(f"{option}: {length.message}" if option else length.message, length.mend)
+    return length
+
+
+def pace(text: str, option: str) -> timedelta:
+    """How far runs lie apart. Raises UsageError for what is no length of time, or nothing."""
+    length = elapsed(text, option)
+    if not length:
+        raise UsageError(f"{option}: it must be longer than nothing.", "Write it like 15m.")
+    return length
