@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
-from typing import Any
+from itertools import chain
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import MissingTool, Unreadable
-from dq.lake.commits import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
+from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import Unreadable
 from dq.lake.paths import unescaped
 from dq.lake.storage import Files, Seen
+from dq.lake.table_log import (
+    NOT_UNDERSTOOD,
+    Brought,
+    Commit,
+    LiveFile,
+    LiveTable,
+    Pairs,
+    StatedNulls,
+    TableLog,
+    row_count,
+    summed,
+    taken,
+    unknown,
+)
+from dq.lake.types import from_spark_json
 
 # The columns' names behind those by which the log of a Delta table with column mapping knows them.
 #
@@ -23,6 +39,13 @@ from dq.lake.storage import Files, Seen
 
 _ANY_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.[0-9A-Za-z.\-]+)?\.(parquet|json)")
 _PHYSICAL = "delta.columnMapping.physicalName"
+LOG_FOLDER = "_delta_log"
+
+Entry = Mapping[str, Any]
+"""An action of the log, as its JSON has it."""
+
+Opener = Callable[[str], AbstractContextManager[BinaryIO]]
+"""Opens a file by its path."""
 
 
 def has_mapped_names(columns: Collection[str]) -> bool:
@@ -30,39 +53,64 @@ def has_mapped_names(columns: Collection[str]) -> bool:
     return any(column.startswith("col-") for column in columns)
 
 
-def column_names(files: Files, log: str, inside: Sequence[Seen], commits: Sequence[Seen]) -> dict[str, str]:
-    """The name of every top-level column by the log's name of it, from the newest entry that tells.
+def column_names(files: Files, log: str, inside: Sequence[Seen]) -> dict[str, str]:
+    """The name of every top-level column by the log's name of it."""
+    found = table_metadata(files, log, inside)
+    return {} if found is None else _named(found)
 
-    Commits since the newest checkpoint are asked first, then the checkpoint, which stands for all before it.
-    Raises MissingTool without pyarrow where a checkpoint is needed.
+
+def table_metadata(
+    files: Files, log: str, inside: Sequence[Seen], opened: Opener | None = None
+) -> Entry | None:
+    """Return the newest metadata of the table, from these files of its log; None where none has it.
+
+    Commits since the newest checkpoint are asked first, then the checkpoint, which stands for all before it,
+    and the older commits last. `opened` opens checkpoints of any size; without it they are read whole.
+
+    Raises Unreadable for a log that is damaged, MissingTool without pyarrow where a checkpoint is needed.
     """
     numbered = {one.name: match for one in inside if (match := _ANY_CHECKPOINT.fullmatch(one.name))}
     newest = max((match[1] for match in numbered.values()), default="")
-    for one in reversed([one for one in commits if one.name[:20] > newest]):
-        for line in files.read(f"{log}/{one.name}").splitlines():
-            if b'"metaData"' in line and (told := json.loads(line).get("metaData")):
-                return _named(told)
-    for name, match in numbered.items():
-        if match[1] == newest:
-            for told in _metadata_of_checkpoint(files.read(f"{log}/{name}"), match[2]):
-                return _named(told)
-    return {}
+    done = [f"{log}/{one.name}" for one in commits(inside)]
+    since = [path for path in done if path[len(log) + 1 :][:20] > newest]
+    parts = [(f"{log}/{name}", match[2]) for name, match in numbered.items() if match[1] == newest]
+    read = opened or (lambda path: BytesIO(files.read(path)))
+    candidates = chain(
+        (_metadata_of_commit(files.read(path), path) for path in reversed(since)),
+        (_metadata_of_checkpoint(read, path, form) for path, form in sorted(parts)),
+        (_metadata_of_commit(files.read(path), path) for path in reversed(done[: len(done) - len(since)])),
+    )
+    return next(filter(None, candidates), None)
 
 
-def _metadata_of_checkpoint(content: bytes, form: str) -> Iterator[Mapping[str, Any]]:
-    if form == "json":
-        told = (json.loads(line).get("metaData") for line in content.splitlines() if line.strip())
-    else:
+def _metadata_of_commit(content: bytes, path: str) -> Entry | None:
+    for line in reversed(content.splitlines()):
+        # Most lines are files, and there may be a million of them.
+        if b'"metaData"' not in line:
+            continue
         try:
-            from pyarrow import parquet
-        except ImportError as error:
-            what = "Checkpoints of Delta need pyarrow, which is not installed."
-            raise MissingTool(what, install_command("lakehouse")) from error
-        file = parquet.ParquetFile(BytesIO(content))
-        if "metaData" not in file.schema_arrow.names:
-            return
-        told = iter(file.read(columns=["metaData"]).column(0).to_pylist())
-    yield from (one for one in told if one and one.get("schemaString"))
+            action = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(f"{path} is no JSON.", "The log is damaged: restore the table.") from error
+        if isinstance(action, dict) and isinstance(action.get("metaData"), dict):
+            return dict(action["metaData"])
+    return None
+
+
+def _metadata_of_checkpoint(opened: Opener, path: str, form: str) -> Entry | None:
+    if form == "json":
+        with opened(path) as file:
+            return _metadata_of_commit(file.read(), path)
+    with needing("A checkpoint of Delta needs pyarrow", "lakehouse"):
+        import pyarrow as pa
+        from pyarrow import compute, parquet
+    with opened(path) as file:
+        try:
+            column = parquet.read_table(file, columns=["metaData"]).column("metaData")
+            rows = column.filter(compute.is_valid(column)).to_pylist()
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise Unreadable(f"{path} is no checkpoint.", "The log is damaged: restore it.") from error
+    return next((dict(row) for row in rows if row.get("schemaString")), None)
 
 
 def _named(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -86,7 +134,7 @@ _WRITES = frozenset({"WRITE", "CREATE TABLE AS SELECT", "CREATE OR REPLACE TABLE
 
 def read(files: Files, place: str, known: Collection[str], since: datetime) -> TableLog:
     """The table's log; its commit times are those that it holds itself, else the files' own."""
-    log = f"{place}/_delta_log"
+    log = f"{place}/{LOG_FOLDER}"
     inside = files.inside(log)
     seen = commits(inside)
     new = [
@@ -96,7 +144,7 @@ def read(files: Files, place: str, known: Collection[str], since: datetime) -> T
     ]
     touched = [pairs for one in new for pairs in (*(part.partition for part in one.brought), *one.took)]
     if has_mapped_names({name for pairs in touched for name, _ in pairs}):
-        new = _renamed(new, column_names(files, log, inside, seen))
+        new = _renamed(new, column_names(files, log, inside))
     begins = None if not seen or seen[0].name == _FIRST else seen[0].modified_at
     return TableLog(tuple(new), tuple(_ident(one) for one in seen), begins)
 
@@ -104,6 +152,11 @@ def read(files: Files, place: str, known: Collection[str], since: datetime) -> T
 def commits(inside: Iterable[Seen]) -> list[Seen]:
     """The files of commits in the folder of a log, in their order."""
     return sorted((one for one in inside if _COMMIT.fullmatch(one.name)), key=lambda one: one.name)
+
+
+def has_log(inside: Iterable[Seen]) -> bool:
+    """Return whether files in the folder of a log are some of a table."""
+    return any(_COMMIT.fullmatch(one.name) or _ANY_CHECKPOINT.fullmatch(one.name) for one in inside)
 
 
 def actions_of(content: bytes) -> list[Any]:
@@ -180,9 +233,6 @@ _MOST_FILES, _MOST_BYTES = 1_000_000, 256 * 2**20
 _NUMBERED = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\..+)")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 
-Entry = Mapping[str, Any]
-"""An action of the log, as its JSON has it."""
-
 
 @dataclass(slots=True)
 class DeltaState:
@@ -221,9 +271,9 @@ def live(files: Files, place: str) -> set[Pairs] | None:
         return None
     pairs = {tuple(sorted(partition(one).items())) for one in found.files.values()}
     if has_mapped_names({name for each in pairs for name, _ in each}):
-        log = f"{place}/_delta_log"
+        log = f"{place}/{LOG_FOLDER}"
         inside = files.inside(log)
-        names = column_names(files, log, inside, commits(inside))
+        names = column_names(files, log, inside)
         return {tuple((names.get(name, name), value) for name, value in each) for each in pairs}
     return pairs
 
@@ -235,7 +285,7 @@ def state(files: Files, place: str, columns: Sequence[str]) -> DeltaState | None
     or lies in files of its own (version 2). Raises Unreadable for a commit that is cut off, what the storage
     raises, and ImportError without pyarrow where a checkpoint is needed.
     """
-    log = f"{place}/_delta_log"
+    log = f"{place}/{LOG_FOLDER}"
     inside = files.inside(log)
     number, parts = _checkpoint(inside)
     since = [one for one in commits(inside) if one.name[:20] > number]
@@ -289,3 +339,73 @@ def _checkpointed(content: bytes, columns: Sequence[str]) -> list[Entry] | None:
         return None
     actions: list[Entry] = file.read(columns=list(columns)).to_pylist()
     return actions
+
+
+# The table as its log states it.
+#
+# Source: the protocol, "Per-file Statistics", "Deletion Vectors" and "Valid Feature Names in Table Features".
+
+# What a reader must understand, and which of it changes nothing here or is understood.
+_FEATURES_FROM = 3
+_UNDERSTOOD = frozenset(
+    {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}
+    | {"v2Checkpoint", "vacuumProtocolCheck"}
+)
+# Somebody else has the newest commits; of some of these only writers must know.
+_ELSEWHERE = ("coordinatedCommits", "catalog")
+_LIVE_COLUMNS = (
+    *("protocol.minReaderVersion", "protocol.readerFeatures", "protocol.writerFeatures"),
+    *("metaData.schemaString", "metaData.partitionColumns", "add.path", "add.partitionValues", "add.size"),
+    *("add.modificationTime", "add.stats", "add.deletionVector.cardinality"),
+)
+
+
+def live_table(files: Files, place: str) -> LiveTable:
+    """The newest version. Raises Unreadable where that is not certain."""
+    found = state(files, place, _LIVE_COLUMNS)
+    if found is None:
+        raise unknown(place, "has a log of Delta that is cut, or whose checkpoint is not read here")
+    version = found.protocol["minReaderVersion"]
+    asked = found.protocol.get("readerFeatures") or () if version >= _FEATURES_FROM else ()
+    written = found.protocol.get("writerFeatures") or ()
+    elsewhere = {one for one in written if one.startswith(_ELSEWHERE)}
+    strange = sorted({*asked} - _UNDERSTOOD | elsewhere)
+    if version > _FEATURES_FROM or strange:
+        what = ", ".join(strange) or f"version {version}"
+        raise unknown(place, f"needs what is not known here of Delta's protocol: {what}")
+    schema = json.loads(found.metadata["schemaString"])
+    keys = frozenset(found.metadata.get("partitionColumns") or ())
+    plain = dict(_plain(schema))
+    newest = max((one["modificationTime"] for one in found.files.values()), default=None)
+    newest_at = None if newest is None else datetime.fromtimestamp(newest / 1000, UTC)
+    live_files = (_live_file(one, found.engines[path], plain, keys) for path, one in found.files.items())
+    return LiveTable(from_spark_json(schema), tuple(plain), newest_at, live_files)
+
+
+def _plain(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The type of every column without parts, and the name by which the log knows it."""
+    for column in schema["fields"]:
+        if isinstance(column["type"], str):
+            stored = column["metadata"].get(_PHYSICAL, column["name"])
+            yield column["name"], (column["type"].partition("(")[0], stored)
+
+
+def _live_file(
+    entry: Entry, engine: str, columns: Mapping[str, tuple[str, str]], keys: frozenset[str]
+) -> LiveFile:
+    stats = json.loads(entry.get("stats") or "{}")
+    rows, stated = stats.get("numRecords"), stats.get("nullCount") or {}
+    vector = entry.get("deletionVector")
+    deleted = row_count(vector["cardinality"]) if vector else 0
+    placed = dict(entry["partitionValues"])
+    tight = stats.get("tightBounds") is not False
+
+    def nulls(name: str, kind: str, stored: str) -> StatedNulls:
+        if name not in keys:
+            return StatedNulls(kind, stated.get(stored), tight)
+        value = placed.get(stored, "")
+        # Empty, it is NULL by the protocol; some writers mean the empty text.
+        return StatedNulls(kind, rows if value is None else 0 if value else None)
+
+    by_column = {name: nulls(name, *both) for name, both in columns.items()}
+    return LiveFile(entry["size"], rows, deleted, by_column, (engine,))

@@ -1,30 +1,53 @@
-"""Commits of an Iceberg table, from its newest metadata file and the manifests of each snapshot.
+"""Iceberg tables that lie in a folder: the metadata that holds, and the manifests of its snapshots.
 
-Source: https://iceberg.apache.org/spec/. A file outside of the table's own folder `metadata` is not followed:
-the log is data, and may not lead anywhere else.
+Source: https://iceberg.apache.org/spec/, also "Manifests", "Delete Formats" and "File System Tables". A file
+outside of the table's own folder `metadata` is not followed: the log is data, and may not lead anywhere else.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple
 
 from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.types import DataType
 from dq.lake import compression
-from dq.lake.commits import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
-from dq.lake.compression import unzipped
 from dq.lake.storage import Files
+from dq.lake.table_log import (
+    NOT_UNDERSTOOD,
+    Brought,
+    Commit,
+    LiveFile,
+    LiveTable,
+    Pairs,
+    StatedNulls,
+    TableLog,
+    summed,
+    taken,
+    unknown,
+)
+from dq.lake.types import ICEBERG_REFUSED, from_iceberg
 
-# `v7` without a catalog, else `00007-` and a UUID; a UUID alone is a file that is being written.
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_NUMBERED = re.compile(rf"(?:v(\d+)|(\d{{5,}})-{_UUID})(?:\.gz)?\.metadata\.json(?:\.gz)?")
+METADATA_FOLDER = "metadata"
+_HINT = "version-hint.text"
+_ENDING = r"(?:\.gz)?\.metadata\.json(?:\.gz)?"
+# `v7` without a catalog, else `00007-` and mostly a UUID; a UUID alone is a file that is being written.
+_VERSIONED = re.compile(rf"(?:v(?P<plain>\d{{1,19}})|(?P<listed>\d{{1,19}})-[^/]*?){_ENDING}", re.ASCII)
+_UNCOMMITTED = re.compile(rf"[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_ENDING}", re.ASCII)
+_VERSIONS = (1, 2, 3)
+_DATA_FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+_GZIP = b"\x1f\x8b"
+_RESTORE = "Restore the file, or name the table in its catalog."
 # `replace` rearranges and `delete` takes away.
 _BRINGS = frozenset({"append", "overwrite"})
 _TAKES = frozenset({"delete", "overwrite"})
 _ADDED, _DELETED, _DATA = 1, 2, 0
+Json = Mapping[str, Any]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_0 = _EPOCH.date()
 
@@ -38,14 +61,21 @@ _TEXTS: Mapping[str, Callable[[Any], str]] = {
 }
 
 
+class Metadata(NamedTuple):
+    """A metadata file: its path, and what it says."""
+
+    path: str
+    content: Json
+
+
 def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -> TableLog:
     """The snapshots that led to the current one of the main branch, each from when it became current."""
-    folder = f"{place}/metadata"
-    newest = newest_of(files, folder)
-    if newest is None:
+    folder = f"{place}/{METADATA_FOLDER}"
+    current = current_metadata(files, place)
+    if current is None:
         return TableLog()
+    table = current.content
     try:
-        table = metadata(files, folder, newest)
         line, times = _ancestors(table), _times(table)
         new = [
             Commit(str(number), at, *_changed(files, folder, table, one))
@@ -57,7 +87,7 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
         there = {str(one["snapshot-id"]) for one in table.get("snapshots") or ()}
         undone = sorted(set(known) & there - set(map(str, line)))
     except NOT_UNDERSTOOD as error:
-        raise Unreadable(f"Iceberg's {newest} cannot be understood.", "Look at this file.") from error
+        raise Unreadable(f"Iceberg's {current.path} cannot be understood.", "Look at this file.") from error
     oldest = next(iter(line.values()), None)
     whole = oldest is None or oldest.get("parent-snapshot-id") is None
     begins = None if whole or oldest is None else _instant(oldest["timestamp-ms"])
@@ -69,37 +99,95 @@ def live(files: Files, place: str) -> set[Pairs]:
 
     Raises as `read` does.
     """
-    folder = f"{place}/metadata"
-    newest = newest_of(files, folder)
-    if newest is None:
+    current = current_metadata(files, place)
+    line = _ancestors(current.content) if current is not None else {}
+    if current is None or not line:
         return set()
-    table = metadata(files, folder, newest)
-    line = _ancestors(table)
-    if not line:
-        return set()
-    entries = _entries(files, folder, table, line[table["current-snapshot-id"]], own=False)
+    table = current.content
+    snapshot = line[table["current-snapshot-id"]]
+    entries = _entries(files, f"{place}/{METADATA_FOLDER}", table, snapshot, own=False)
     return {tuple(sorted(one.items())) for status, _, one, _ in entries if status != _DELETED}
 
 
-def metadata(files: Files, folder: str, name: str) -> Any:
-    """What a metadata file says. Raises ValueError where it is no JSON, and what the storage raises."""
-    content = files.read(f"{folder}/{name}")
-    return json.loads(unzipped(content, name) if content[:2] == b"\x1f\x8b" else content)
+def current_metadata(files: Files, place: str, *, require_hint: bool = False) -> Metadata | None:
+    """Return the metadata that holds now; None for a folder without any.
 
+    Of files with a version alone (`v7`, of tables that lie in folders) it is the one that the hint names and,
+    as Iceberg itself does, those that follow it without a gap; without a hint, the last. Of files with a
+    version and a word (`00007-…`, of tables that a catalog points to) it is the last. Where a folder has
+    both, a catalog took the table over or gave it back, and counts anew: the one written later holds.
 
-def newest_of(files: Files, folder: str) -> str | None:
-    """The name of the current metadata file, which has the highest number.
-
-    Of two with one number at most one was committed, and the next commit tells.
+    Raises Unreadable where that is not certain, as for two files of one version, of which at most one was
+    committed; with `require_hint` also where only a catalog knows.
     """
+    folder = f"{place}/{METADATA_FOLDER}"
     names = [one.name for one in files.inside(folder)]
-    numbered = {name: int(match[1] or match[2]) for name in names if (match := _NUMBERED.fullmatch(name))}
-    top = max(numbered.values(), default=0)
-    newest = [name for name, number in numbered.items() if number == top]
-    if len(newest) > 1:
-        what = f"{folder} has {len(newest)} files of version {top}."
-        raise Unreadable(what, "The next commit tells which one counts.")
-    return newest[0] if newest else None
+    plain, listed = _by_version(names, "plain"), _by_version(names, "listed")
+    hint = _hint(files, folder) if plain and _HINT in names else None
+    version = _followed(hint, plain)
+    if version not in plain and plain and not listed:
+        what = f"{folder}/{_HINT} names version {hint}, whose metadata is not there"
+        raise Unreadable(f"{what}.", _RESTORE)
+    by_hint = _read(files, folder, plain, version) if version in plain else None
+    by_number = _read(files, folder, listed, max(listed)) if listed else None
+    if by_hint is not None and by_number is not None and _moment(by_hint) == _moment(by_number):
+        what = f"{by_hint.path} and {by_number.path} were written at one moment"
+        raise Unreadable(f"{what}: which of them counts is not known.", "The next commit tells.")
+    newest = max(filter(None, (by_hint, by_number)), key=_moment, default=None)
+    if newest is not None and require_hint and (hint is None or newest is not by_hint):
+        raise unknown(
+            place, f"has no {_HINT} for its newest metadata: which one holds, only its catalog knows"
+        )
+    return newest
+
+
+def _by_version(names: Iterable[str], style: str) -> dict[int, list[str]]:
+    """The names of this style by their versions."""
+    found: dict[int, list[str]] = {}
+    for name in names:
+        match = None if _UNCOMMITTED.fullmatch(name) else _VERSIONED.fullmatch(name)
+        if match is not None and match[style]:
+            found.setdefault(int(match[style]), []).append(name)
+    return found
+
+
+def _hint(files: Files, folder: str) -> int | None:
+    """The version that the hint names; None for one that is damaged."""
+    word = files.read(f"{folder}/{_HINT}").strip()
+    return int(word) if re.fullmatch(rb"[0-9]{1,19}", word) else None
+
+
+def _followed(hint: int | None, versions: Collection[int]) -> int | None:
+    """The hinted version, or the last of those that follow it; the last of all without a hint."""
+    if hint is None or hint not in versions:
+        return max(versions, default=None) if hint is None else hint
+    return next(version for version in count(hint) if version + 1 not in versions)
+
+
+def _read(files: Files, folder: str, versions: Mapping[int, list[str]], version: int) -> Metadata:
+    names = versions[version]
+    if len(names) > 1:
+        what = f"{folder} has {len(names)} files of version {version}."
+        raise Unreadable(what, "The next commit tells which one counts. Or name the table in its catalog.")
+    return metadata_at(files, f"{folder}/{names[0]}")
+
+
+def metadata_at(files: Files, path: str) -> Metadata:
+    """Return what a metadata file says. Raises Unreadable where it is none."""
+    content = files.read(path)
+    try:
+        made = json.loads(compression.unzipped(content, path) if content[:2] == _GZIP else content)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
+        raise Unreadable(f"{path} is no metadata of Iceberg: {reason}.", _RESTORE) from error
+    if not isinstance(made, dict):
+        raise Unreadable(f"{path} is no metadata of Iceberg.", _RESTORE)
+    return Metadata(path, made)
+
+
+def _moment(metadata: Metadata) -> int:
+    written = metadata.content.get("last-updated-ms")
+    return written if isinstance(written, int) else 0
 
 
 def _ancestors(table: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
@@ -199,3 +287,173 @@ def _partition(fields: list[tuple[tuple[str, ...], str]], values: list[Any]) -> 
 
 def _instant(milliseconds: int) -> dt.datetime:
     return _EPOCH + dt.timedelta(milliseconds=milliseconds)
+
+
+def live_table(files: Files, place: str) -> LiveTable:
+    """The current snapshot. Raises Unreadable where it is not certain which that is, or what it holds."""
+    current = current_metadata(files, place, require_hint=True)
+    if current is None:
+        raise unknown(place, "has no metadata of Iceberg")
+    table = current.content
+    _require_known(table, place)
+    schemas = table.get("schemas") or [table["schema"]]
+    schema = next(one for one in schemas if one.get("schema-id") == table.get("current-schema-id"))
+    columns = {one["name"]: one for one in schema["fields"] if isinstance(one["type"], str)}
+    snapshots = {one["snapshot-id"]: one for one in table.get("snapshots") or ()}
+    number = table.get("current-snapshot-id")
+    data: list[Json] = []
+    deletes: list[Json] = []
+    if number not in (None, -1):
+        if table.get("refs", {}).get("main", {}).get("snapshot-id", number) != number:
+            raise unknown(place, "has a main branch that is not at its current snapshot")
+        data, deletes = _live_entries(files, place, snapshots[number])
+    live_files = _live_files(table, columns, snapshots, data, _deleted(deletes))
+    return LiveTable(_type(place, schema, ""), tuple(columns), _newest_at(data, snapshots), live_files)
+
+
+def _require_known(table: Json, place: str) -> None:
+    if table["format-version"] not in _VERSIONS:
+        raise unknown(place, f"has the format version {table['format-version']!r} of Iceberg")
+    if table.get("encryption-keys"):
+        raise unknown(place, "is encrypted")
+    home = _unschemed(table["location"])
+    if not f"/{home}".endswith(f"/{_unschemed(place)}"):
+        raise unknown(place, f"was moved: its metadata says that it lies at {table['location']}")
+
+
+def _unschemed(place: str) -> str:
+    return posixpath.normpath(local_path(place).partition("://")[2] or local_path(place)).lstrip("/")
+
+
+def _type(place: str, kind: Any, path: str) -> DataType:
+    """The type of a field; `path` is where it stands in the table."""
+    if isinstance(kind, str):
+        known = from_iceberg(kind)
+        if kind in ICEBERG_REFUSED:
+            message = f"{place}: its column {path} is of the type {kind}, and Spark opens no such table."
+            raise Unreadable(message, "Store the column as a type that Spark has.")
+        if known is None:
+            raise unknown(place, f"has a column {path} of the type {kind}, which is not known here")
+        return known[0]
+    if kind["type"] == "struct":
+        parts = [_type(place, one["type"], f"{path}.{one['name']}".lstrip(".")) for one in kind["fields"]]
+        return DataType("struct", (), tuple(parts), tuple(one["name"] for one in kind["fields"]))
+    if kind["type"] == "list":
+        return DataType("array", (), (_type(place, kind["element"], f"{path}[]"),))
+    key, value = _type(place, kind["key"], f"{path}.^"), _type(place, kind["value"], f"{path}.*")
+    return DataType("map", (), (key, value))
+
+
+def _live_files(
+    table: Json,
+    columns: Mapping[str, Json],
+    snapshots: Mapping[int, Json],
+    data: Iterable[Json],
+    deleted: Mapping[str, int] | None,
+) -> Iterator[LiveFile]:
+    folders = own_folders(table["location"], table.get("properties") or {})
+    keys = _keys(table)
+    for entry in data:
+        file = entry["data_file"]
+        path = file["file_path"]
+        # Of a file that another program wrote, only the rows are believed.
+        own = columns if local_path(path).startswith(folders) else {}
+        yield LiveFile(
+            file["file_size_in_bytes"],
+            file["record_count"],
+            None if deleted is None else deleted.get(path, 0),
+            {name: _stated_nulls(one, entry, keys) for name, one in own.items()},
+            writers_of(snapshots.get(entry["snapshot_id"], {}).get("summary") or {}),
+        )
+
+
+def _live_entries(files: Files, place: str, snapshot: Json) -> tuple[list[Json], list[Json]]:
+    """The entries of data files and of delete files that the snapshot has, with what they inherit."""
+    folder = f"{place}/{METADATA_FOLDER}"
+    if "manifest-list" not in snapshot or snapshot.get("key-id"):
+        raise unknown(place, "has a snapshot without a list of manifests that can be read")
+    found: tuple[list[Json], list[Json]] = ([], [])
+    for manifest in compression.avro_records(files, within(folder, snapshot["manifest-list"])):
+        for entry in compression.avro_records(files, within(folder, manifest["manifest_path"])):
+            if entry["status"] == _DELETED:
+                continue
+            inherited = {
+                "snapshot_id": _first(entry["snapshot_id"], manifest["added_snapshot_id"]),
+                "spec": manifest["partition_spec_id"],
+                "number": _first(entry.get("file_sequence_number"), manifest.get("sequence_number"), 0),
+            }
+            found[bool(manifest.get("content"))].append({**entry, **inherited})
+    return found
+
+
+def _first(*told: Any) -> Any:
+    return next((one for one in told if one is not None), None)
+
+
+def _deleted(entries: Sequence[Json]) -> dict[str, int] | None:
+    """How many rows of each data file are deleted, as deletion vectors say; other deletes may speak of the
+    same row twice, or of none: None.
+    """
+    found: dict[str, int] = {}
+    for one in (entry["data_file"] for entry in entries):
+        path = one.get("referenced_data_file")
+        if str(one["file_format"]).lower() != "puffin" or not path or path in found:
+            return None
+        found[path] = one["record_count"]
+    return found
+
+
+def _keys(table: Json) -> dict[int, dict[int, str]]:
+    """By the id of a partition spec: the names of its fields that hold a column as it is, by its id."""
+    specs = table.get("partition-specs") or [{"spec-id": 0, "fields": table["partition-spec"]}]
+    return {
+        spec["spec-id"]: {
+            one["source-id"]: one["name"] for one in spec["fields"] if one["transform"] == "identity"
+        }
+        for spec in specs
+    }
+
+
+def _stated_nulls(column: Json, entry: Json, keys: Mapping[int, Mapping[int, str]]) -> StatedNulls:
+    file, number = entry["data_file"], column["id"]
+    kind, rows = column["type"].partition("(")[0], file["record_count"]
+    values, nulls = _by_id(file.get("value_counts")), _by_id(file.get("null_value_counts"))
+    stated = nulls.get(number) if values.get(number) == rows else None
+    placed = keys[entry["spec"]].get(number)
+    # Spark reads such a column from the manifest, which must say the same.
+    if placed is not None and stated != (rows if file["partition"][placed] is None else 0):
+        stated = None
+    return StatedNulls(kind, stated)
+
+
+def _by_id(pairs: Any) -> dict[int, int]:
+    return {one["key"]: one["value"] for one in pairs or ()}
+
+
+def _newest_at(data: Collection[Json], snapshots: Mapping[int, Json]) -> dt.datetime | None:
+    """When the newest file was added; None where the snapshot that did has expired."""
+    last = max((one["number"] for one in data), default=0)
+    added = {one["snapshot_id"] for one in data if one["number"] == last}
+    if not added or not added <= snapshots.keys():
+        return None
+    return _instant(max(snapshots[one]["timestamp-ms"] for one in added))
+
+
+def own_folders(location: str, properties: Any) -> tuple[str, ...]:
+    """The folders that the writers of a table at this place use, by its properties."""
+    named = (str(place) for name in _DATA_FOLDERS if (place := properties.get(name)))
+    return tuple(f"{local_path(one).rstrip('/')}/" for one in (f"{location.rstrip('/')}/data", *named))
+
+
+def local_path(place: str) -> str:
+    """The same text for a place on this machine, whoever wrote it."""
+    return re.sub("^file:/+", "/", place)
+
+
+def writers_of(told: Any) -> tuple[str, ...]:
+    """The engine and the library that it used, by a snapshot's summary, either of which may be wrong; nobody
+    when it is empty, as that of one that expired.
+    """
+    engine = " ".join(str(told.get(name) or "") for name in ("engine-name", "engine-version")).strip()
+    library = str(told.get("iceberg-version") or "")
+    return tuple(name for name in (engine, library) if name) or ("",)

@@ -149,9 +149,11 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """Files of this machine, by path; none to which a link leads out of the reach, if one is given."""
+    """Files of this machine, by path; none to which a link leads out of the reach, if one is given, or out
+    of the folder `within`."""
 
     reach: Reach | None = None
+    within: str = ""
 
     def stat(self, path: str) -> Seen | None:
         self._stay(path)
@@ -238,6 +240,8 @@ class LocalFiles:
         return os.path.join(self.reach.folder, plain) if self.reach else plain  # noqa: PTH118  # asked of each file
 
     def _stay(self, path: str) -> None:
+        if self.within:
+            require_inside(self.within, path)
         linked = self.reach.leads_out(path) if self.reach else None
         if linked is not None:
             raise Unreadable(f"{path} {linked.message}.", linked.mend)
@@ -351,6 +355,26 @@ def _seen(name: str, found: os.stat_result) -> Seen:
 def files_for(path: str, reach: Reach | None = None) -> Files:
     """What reads a path, for who has only one."""
     return Storages(reach).of(path)
+
+
+def files_within(folder: str) -> Files:
+    """Return what reads the files of one table, and on this machine none outside of its folder."""
+    return ArrowFiles() if is_remote(folder) else LocalFiles(within=folder)
+
+
+def require_inside(root: str, path: str) -> None:
+    """Raise Unreadable where a link leads from below a local folder to a place outside of it.
+
+    Whoever writes the folder could show any file of this machine by it. The folder itself may be a link.
+    """
+    if not is_remote(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise leads_elsewhere(path)
+
+
+def leads_elsewhere(path: str) -> Unreadable:
+    """Return what is raised for a link out of the folder of a table."""
+    mend = "Put the files themselves into the folder."
+    return Unreadable(f"{path} is a link that leads elsewhere, or lies behind one.", mend)
 
 
 def _whole(path: str, content: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dq.contracts.types import DataType, NotAType, parse
@@ -115,6 +116,8 @@ ICEBERG_TYPES: dict[str, tuple[DataType, str]] = {
     "variant": (DataType("variant"), ""),
 }
 ICEBERG_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+ICEBERG_REFUSED = frozenset({"time", *ICEBERG_NANOSECONDS})
+"""With a column of one of these, Spark reads none of the others either."""
 _FIXED = re.compile(r"fixed\[\d+\]", re.ASCII)
 
 
@@ -130,3 +133,26 @@ def from_iceberg(written: str) -> tuple[DataType, str] | None:
         except NotAType:
             pass
     return None
+
+
+def from_spark_json(json: object) -> DataType:
+    """The type that `StructType.jsonValue()` (or a part of it) describes.
+
+    A type that contracts have no word for keeps Spark's name, so that it can be shown.
+    """
+    if isinstance(json, Mapping):
+        kind = json["type"]
+        if kind == "struct":
+            fields = json["fields"]
+            parts = tuple(from_spark_json(field["type"]) for field in fields)
+            return DataType("struct", (), parts, tuple(str(field["name"]) for field in fields))
+        if kind == "array":
+            return DataType("array", (), (from_spark_json(json["elementType"]),))
+        if kind == "map":
+            return DataType("map", (), (from_spark_json(json["keyType"]), from_spark_json(json["valueType"])))
+        return DataType(str(kind))
+    text = str(json)
+    try:
+        return parse(text)
+    except NotAType:
+        return DataType(text)

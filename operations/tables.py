@@ -22,9 +22,8 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import DqError, Finding
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.local.metadata.facts import MetadataFacts, TablePlace, facts, listed
-from dq.dataquality.local.metadata.judge import judge_of
-from dq.dataquality.local.metadata.kept import KnownTable, recall, remember
+from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, judge_of, listed
+from dq.dataquality.local.table_metadata_store import KnownTable, recall, remember
 from dq.dataquality.spark.readers.open import locate
 from dq.lake.paths import PlacedPartition
 from dq.lake.storage import Storages

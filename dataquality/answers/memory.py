@@ -22,12 +22,11 @@ from dq.dataquality.model.metric import SCHEMA, Aggregate, Answer, Failure, Metr
 from dq.dataquality.model.term import Path, Since1970
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.readers.open import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
-from dq.dataquality.spark.schema import data_type
 from dq.dataquality.sql.spark_predicate import question
 from dq.lake.parquet import READABLE_ENCODINGS
 from dq.lake.paths import is_data_name
 from dq.lake.storage import file_system, split
-from dq.lake.types import arrow_type
+from dq.lake.types import arrow_type, from_spark_json
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnSchema, FileMetaData, ParquetFile
@@ -166,7 +165,7 @@ def _schema(file: ParquetFile) -> DataType:
     # Spark believes what it has written there; its own notes on a column may say more than the type.
     if told is not None:
         stored = json.loads(told)
-        if data_type(stored) != made or any(field.get("metadata") for field in stored["fields"]):
+        if from_spark_json(stored) != made or any(field.get("metadata") for field in stored["fields"]):
             raise LeftToSpark
     return made
 

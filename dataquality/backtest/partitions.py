@@ -16,9 +16,10 @@ from dq.dataquality.spark.partitions import NULL_PARTITION, literal
 from dq.dataquality.spark.readers.columnar import MOST_FILES as MOST_FILES
 from dq.dataquality.spark.readers.columnar import columns_of, named_folders
 from dq.dataquality.spark.readers.open import FILES, TEXTS, Dataset, files_of
-from dq.dataquality.spark.schema import data_type, type_ddl
+from dq.dataquality.spark.schema import type_ddl
 from dq.dataquality.spark.session import attempt
 from dq.lake.paths import unescaped
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,7 +79,7 @@ def _of_folders(
 ) -> tuple[FoundPartition, ...] | None:
     """By the names of folders; None where they do not hold these columns."""
     files, fields = files_of(spark, dataset)
-    types = {one.name.lower(): data_type(one.dataType.jsonValue()) for one in fields}
+    types = {one.name.lower(): from_spark_json(one.dataType.jsonValue()) for one in fields}
     named = tuple(columns) or tuple(one.name for one in fields)
     if not named or any(name.lower() not in types for name in named):
         return None
@@ -99,7 +100,7 @@ def _of_catalog(
     shown = attempt(lambda: spark.sql(f"SHOW PARTITIONS {dataset.table}").collect())
     if isinstance(shown, Failure) or not shown:
         return None
-    schema = data_type(spark.table(str(dataset.table)).schema.jsonValue())
+    schema = from_spark_json(spark.table(str(dataset.table)).schema.jsonValue())
     found: dict[Partition, None] = {}
     for (text,) in shown:
         pairs = [part.partition("=") for part in text.split("/")]
@@ -116,7 +117,7 @@ def _of_catalog(
 
 def _of_rows(spark: SparkSession, frame: DataFrame, columns: Sequence[str]) -> tuple[FoundPartition, ...]:
     """By the different values of the columns in all rows."""
-    schema = data_type(frame.schema.jsonValue())
+    schema = from_spark_json(frame.schema.jsonValue())
     kinds = []
     for name in columns:
         kind = field(schema, name)

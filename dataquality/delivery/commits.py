@@ -15,9 +15,8 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import CycleWindow, Evidence
 from dq.dataquality.delivery.tables import table_commit, table_log
 from dq.lake import delta, hudi, iceberg
-from dq.lake import delta as delta_live
-from dq.lake.commits import Brought, Commit, Pairs, Reader, TableLog
 from dq.lake.storage import Files
+from dq.lake.table_log import Brought, Commit, Pairs, Reader, TableLog
 
 # The commits of every table as far as they were seen: those that the store keeps, and what came since.
 #
@@ -26,7 +25,7 @@ from dq.lake.storage import Files
 READERS: Mapping[str, Reader] = {"delta": delta.read, "iceberg": iceberg.read, "hudi": hudi.read}
 # Which partitions have data now, or None where that cannot be told. Hudi's timeline tells it itself.
 LIVE: Mapping[str, Callable[[Files, str], Collection[Pairs] | None]] = {
-    "delta": delta_live.live,
+    "delta": delta.live,
     "iceberg": iceberg.live,
 }
 

@@ -32,10 +32,11 @@ from dq.dataquality.proposal.rules import FORMATS, NEARLY, PLAIN, TIMES, keyed
 from dq.dataquality.request import opened
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.open import Dataset
-from dq.dataquality.spark.schema import data_type, unreadable_columns
+from dq.dataquality.spark.schema import unreadable_columns
 from dq.dataquality.spark.session import answered
 from dq.dataquality.sql import formats
 from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -184,7 +185,7 @@ def learn(
     table = opened(data, spark, scope or None)
     unreadable = unreadable_columns(table)
     rows = (only(table, scope) if scope else table).drop(*unreadable)
-    schema = data_type(rows.schema.jsonValue())
+    schema = from_spark_json(rows.schema.jsonValue())
     keys = tuple(name for name, _ in found[0].partition) if found else ()
     asked = _with_forms(rows, _columns(one, schema, keys), schema)
     grouped = [key_sql(sql.name(name), kind) for name in keys if (kind := field(schema, name)) is not None]

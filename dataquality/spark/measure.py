@@ -35,7 +35,6 @@ from dq.dataquality.model.predicate import And
 from dq.dataquality.model.target import incomparable
 from dq.dataquality.model.term import INTEGERS, Function, Path
 from dq.dataquality.spark.plan import Pass, Plan, plan
-from dq.dataquality.spark.schema import data_type
 from dq.dataquality.spark.session import (
     MAX_MESSAGE,
     Watch,
@@ -46,6 +45,7 @@ from dq.dataquality.spark.session import (
     without_values,
 )
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -117,7 +117,7 @@ def key_counts(keyed: DataFrame, metrics: Sequence[DistinctKeys | SingleKeys]) -
 def per_group(frame: DataFrame, metrics: Sequence[PerGroup]) -> Mapping[PerGroup, Answer]:
     """The answers of metrics with equal groups, by one job; all of aggregates, or all of one key."""
     first = metrics[0]
-    schema = data_type(frame.schema.jsonValue())
+    schema = from_spark_json(frame.schema.jsonValue())
     rows = frame if first.within is None else frame.where(predicate_sql(first.within, schema))
     by = [column.sql() for column in first.by]
     found = told_by(rows, by, [one.of for one in metrics], MOST_GROUPS + 1)
@@ -144,7 +144,7 @@ def told_by(
     """
     from pyspark.sql.functions import expr
 
-    schema = data_type(rows.schema.jsonValue())
+    schema = from_spark_json(rows.schema.jsonValue())
     aggregates = [one for one in asked if isinstance(one, Aggregate)]
     keys = [one for one in asked if not isinstance(one, Aggregate)]
     named = [f"{text} AS {sql.name(f'g{at}')}" for at, text in enumerate(by)]
@@ -187,7 +187,7 @@ COUNT = count()
 
 def schema_of(frame: DataFrame) -> DataType:
     """The frame's columns and types as a struct type; no job runs."""
-    return data_type(frame.schema.jsonValue())
+    return from_spark_json(frame.schema.jsonValue())
 
 
 _Run = Callable[["DataFrame", tuple[Metric, ...], Watch], dict[Metric, Answer]]

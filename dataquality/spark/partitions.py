@@ -12,7 +12,7 @@ from dq.contracts.shared.outcome import UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import field
-from dq.dataquality.spark.schema import data_type
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,7 +33,7 @@ def without(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFr
 
 
 def _any_of(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> str:
-    schema = data_type(frame.schema.jsonValue())
+    schema = from_spark_json(frame.schema.jsonValue())
     wanted = [
         sql.all_of(*(_equals(schema, column, text) for column, text in partition.items()))
         for partition in partitions

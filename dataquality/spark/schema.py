@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.model import SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.sql import text as sql
-from dq.contracts.types import DataType, NotAType, parse
+from dq.contracts.types import DataType
 from dq.dataquality.model.classification import MASK, classified
 from dq.dataquality.model.column import field
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,29 +29,6 @@ _WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 
 Leaf = Callable[[DataType, DataType], DataType]
 """Which of two types a column is to have."""
-
-
-def data_type(json: object) -> DataType:
-    """The type that `StructType.jsonValue()` (or a part of it) describes.
-
-    A type that contracts have no word for keeps Spark's name, so that it can be shown.
-    """
-    if isinstance(json, Mapping):
-        kind = json["type"]
-        if kind == "struct":
-            fields = json["fields"]
-            parts = tuple(data_type(field["type"]) for field in fields)
-            return DataType("struct", (), parts, tuple(str(field["name"]) for field in fields))
-        if kind == "array":
-            return DataType("array", (), (data_type(json["elementType"]),))
-        if kind == "map":
-            return DataType("map", (), (data_type(json["keyType"]), data_type(json["valueType"])))
-        return DataType(str(kind))
-    text = str(json)
-    try:
-        return parse(text)
-    except NotAType:
-        return DataType(text)
 
 
 def struct_type(struct: DataType) -> StructType:
@@ -199,12 +177,12 @@ def with_notes(
     # A row that is shifted by a column puts what is classified where it is not looked for.
     masked = bool(notes and classified(one))
     seen = {path: _noted(result, notes, masked) for path, result in results.items()}
-    schema = data_type(frame.schema.jsonValue())
+    schema = from_spark_json(frame.schema.jsonValue())
     wider = widening(frame.sparkSession.version)
     for name, note in notes.items():
         for other, count in note.get("others", ()):
             where = f"in {count} of {note['files']} files"
-            seen |= _of_another_type(seen, schema, name, data_type(other), where, by_schema, wider)
+            seen |= _of_another_type(seen, schema, name, from_spark_json(other), where, by_schema, wider)
     return seen
 
 

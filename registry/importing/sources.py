@@ -13,8 +13,10 @@ from typing import BinaryIO
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
+from dq.lake.delta import LOG_FOLDER
+from dq.lake.iceberg import METADATA_FOLDER
 from dq.lake.paths import is_data_path, unescaped
-from dq.lake.storage import file_system, split
+from dq.lake.storage import file_system, leads_elsewhere, require_inside, split
 from dq.lake.types import from_iceberg
 from dq.registry.importing.model import FoundColumn, FoundTable, Said
 from dq.registry.importing.type_inference import STRING, TextGuess, foreign
@@ -25,13 +27,10 @@ from dq.registry.table import ReaderTerms, TableColumn, TableSpec
 MOST_FILES = 20
 """Of so many files, spread over all, the head is read."""
 
-DELTA_LOG = "_delta_log"
-ICEBERG_METADATA = "metadata"
-
 # What lies in the folder of a table whose files are not all its rows -> what it is, and how it is imported.
 _LAKEHOUSE = {
-    re.compile(f"/{DELTA_LOG}/"): ("a Delta table", "dq import delta"),
-    re.compile(rf"/{ICEBERG_METADATA}/[^/]*\.metadata\.json(\.gz)?$"): (
+    re.compile(f"/{LOG_FOLDER}/"): ("a Delta table", "dq import delta"),
+    re.compile(rf"/{METADATA_FOLDER}/[^/]*\.metadata\.json(\.gz)?$"): (
         "an Iceberg table",
         "dq import iceberg",
     ),
@@ -115,17 +114,14 @@ def folder(source: str, endings: Sequence[str]) -> LakeFolder:
 
 def is_place(source: str) -> bool:
     """Whether a source is the place of an Iceberg table; a catalog may have a table of such a name."""
-    return "/" in source or Path(source, ICEBERG_METADATA).is_dir()
+    return "/" in source or Path(source, METADATA_FOLDER).is_dir()
 
 
-def inside(source: str, below: str = "") -> list[str]:
-    """Every file below a folder or URI, or below a folder in it, or the one file that it names.
+def inside(source: str) -> list[str]:
+    """Every file below a folder or URI, or the one file that it names.
 
     Raises Unreadable where the place does not answer, or a link leads out of `source`.
     """
-    if below:
-        root, source = source, f"{source}/{below}"
-        keep_inside(root, source)
     try:
         return list(_remote(source) if is_remote(source) else _local(source))
     except (OSError, ValueError) as error:
@@ -138,7 +134,7 @@ def exists(path: str, root: str) -> bool:
 
     Raises Unreadable for a link that leads out of `root`, or where an object store does not answer.
     """
-    keep_inside(root, path)
+    require_inside(root, path)
     return inside(path) == [path] if is_remote(path) else Path(path).is_file()
 
 
@@ -192,26 +188,12 @@ def _local(source: str) -> Iterator[str]:
         for name in folders:
             # It is not walked into, and may hold half of the table.
             if Path(folder, name).is_symlink():
-                raise _leads_elsewhere(f"{folder}/{name}")
+                raise leads_elsewhere(f"{folder}/{name}")
         for name in names:
             if Path(folder, name).is_symlink():
-                keep_inside(source, f"{folder}/{name}")
+                require_inside(source, f"{folder}/{name}")
         # A pipe of such a name would never end.
         yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())
-
-
-def keep_inside(root: str, path: str) -> None:
-    """Raises Unreadable where a link leads from below a local folder to a place outside of it.
-
-    Whoever writes the folder could show any file of this machine by it. The folder itself may be a link.
-    """
-    if not is_remote(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise _leads_elsewhere(path)
-
-
-def _leads_elsewhere(path: str) -> Unreadable:
-    mend = "Put the files themselves into the folder."
-    return Unreadable(f"{path} is a link that leads elsewhere, or lies behind one.", mend)
 
 
 def _refuse(error: OSError) -> None:

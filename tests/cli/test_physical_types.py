@@ -17,7 +17,7 @@ import pyspark
 import pytest
 from fakes.desk import Desk
 
-from dq.dataquality.spark.schema import data_type
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,7 +105,7 @@ def test_t1_every_command_reads_the_type_of_a_column_as_spark_does(
 ) -> None:
     file = write(desk, *COLUMNS[name])
     try:
-        of_spark = data_type(spark.read.parquet(str(file)).schema["c"].dataType.jsonValue())
+        of_spark = from_spark_json(spark.read.parquet(str(file)).schema["c"].dataType.jsonValue())
     except Exception:  # noqa: BLE001  # it has a class for each version
         of_spark = None
 

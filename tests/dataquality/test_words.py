@@ -16,8 +16,9 @@ from dq.dataquality.model.column import Column, Inside, resolve
 from dq.dataquality.model.metric import Failure, Kind, Need, aggregate, count, duplicates, merged
 from dq.dataquality.model.threshold import Unusable, threshold
 from dq.dataquality.spark.plan import MAX_EXPRESSIONS, plan
-from dq.dataquality.spark.schema import data_type, ddl
+from dq.dataquality.spark.schema import ddl
 from dq.dataquality.sql.formats import java
+from dq.lake.types import from_spark_json
 
 
 def quality(rule: str) -> Quality:
@@ -131,7 +132,7 @@ STRUCT = {
 
 
 def test_a_schema_of_spark_comes_and_goes() -> None:
-    schema = data_type(STRUCT)
+    schema = from_spark_json(STRUCT)
 
     assert str(schema) == (
         "struct<a b:array<int>,m:map<string,decimal(3,1)>,s:struct<T:timestamp_ntz>,"
@@ -156,11 +157,11 @@ COLUMNS = [
 
 @pytest.mark.parametrize(("steps", "found"), COLUMNS)
 def test_a_column_is_found_by_its_way(steps: tuple[str | Inside, ...], found: str) -> None:
-    assert str(resolve(data_type(STRUCT), Column(steps))) == found
+    assert str(resolve(from_spark_json(STRUCT), Column(steps))) == found
 
 
 def test_equal_questions_are_asked_once_and_long_passes_are_split() -> None:
-    schema = data_type(STRUCT)
+    schema = from_spark_json(STRUCT)
     many = [count(f"`odd` = {index}") for index in range(MAX_EXPRESSIONS)]
     deep = count("x", (Need(Column(("a b", Inside.ITEM))),))
 

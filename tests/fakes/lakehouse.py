@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fakes.versions import INTERPRETED
 
-from dq.dataquality.local.metadata.facts import MetadataFacts, TablePlace, facts, listed
+from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, listed
 from dq.dataquality.model import jars
 from dq.lake.storage import LocalFiles
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,6 +25,7 @@ from dq.dataquality.answers.statistics.writers import believed, counts_rows
 from dq.dataquality.model.term import Inside
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.open import Dataset
+from dq.lake.iceberg import local_path, own_folders, writers_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -67,7 +67,7 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
         path, writers = row["file_path"], origin.writers.get(row["snapshot_id"], ("",))
         whole = touched is not None and path not in touched and counts_rows(writers)
         facts = {}
-        if plain(path).startswith(origin.folders):
+        if local_path(path).startswith(origin.folders):
             facts = {
                 column: _stated(row, writers, origin, number, kind, nested=len(column.steps) > 1)
                 for column, (number, kind) in known.items()
@@ -135,29 +135,6 @@ def _origin(table: Any, snapshots: set[int]) -> _Origin:
     kept = {number: table.snapshot(number) for number in snapshots}
     writers = {number: writers_of(one.summary() if one is not None else {}) for number, one in kept.items()}
     return _Origin(writers, own_folders(str(table.location()), table.properties()), partitions)
-
-
-def own_folders(location: str, properties: Any) -> tuple[str, ...]:
-    """The folders that the writers of a table at this place use, by its properties."""
-    named = (str(place) for name in _FOLDERS if (place := properties.get(name)))
-    return tuple(f"{plain(one).rstrip('/')}/" for one in (f"{location.rstrip('/')}/data", *named))
-
-
-def plain(place: str) -> str:
-    """The same text for a place on this machine, whoever wrote it."""
-    return re.sub("^file:/+", "/", place)
-
-
-def writers_of(told: Any) -> tuple[str, ...]:
-    """The engine and the library that it used, by a snapshot's summary, either of which may be wrong; nobody
-    when it is empty, as that of one that expired.
-    """
-    engine = " ".join(str(told.get(name) or "") for name in ("engine-name", "engine-version")).strip()
-    library = str(told.get("iceberg-version") or "")
-    return tuple(name for name in (engine, library) if name) or ("",)
-
-
-_FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 
 
 def _stated(

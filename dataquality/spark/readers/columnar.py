@@ -17,22 +17,14 @@ from dq.contracts.shared.outcome import MissingTool, Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.partitions import only, without
 from dq.dataquality.spark.readers.text import Scope, listing, reader_of, with_rows, within
-from dq.dataquality.spark.schema import (
-    Leaf,
-    data_type,
-    holds,
-    joined,
-    of_files,
-    spark_type,
-    unreadable,
-    widening,
-)
+from dq.dataquality.spark.schema import Leaf, holds, joined, of_files, spark_type, unreadable, widening
 from dq.dataquality.spark.session import attempt, spark_errors
 from dq.lake import paths
 from dq.lake.compression import avro_header
 from dq.lake.parquet import columns as parquet_columns
 from dq.lake.paths import PlacedPartition
 from dq.lake.storage import file_system, split
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -324,8 +316,8 @@ def _joined(
     refused = next((other.metadata for other, _ in types if other.metadata), None)
     if refused is not None:
         return StructField(field.name, field.dataType, nullable=True, metadata=refused)
-    kinds = [(data_type(other.dataType.jsonValue()), count) for other, count in types]
-    kind = whole = data_type(field.dataType.jsonValue())
+    kinds = [(from_spark_json(other.dataType.jsonValue()), count) for other, count in types]
+    kind = whole = from_spark_json(field.dataType.jsonValue())
     for other, _ in kinds:
         whole = joined(whole, other, wider)
     others = [

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
+from dq.lake.delta import LOG_FOLDER, has_log, table_metadata
+from dq.lake.storage import files_within
 from dq.registry.importing.documents import fields_of, mapped, shown, text
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.sources import DELTA_LOG, content, inside, reading
+from dq.registry.importing.sources import reading
 from dq.registry.importing.type_inference import STRING
-
-_COMMIT = re.compile(r"[0-9]{20}\.json")
-_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*parquet")
-_MOST_BYTES = 256 << 20
 
 # Where Spark keeps that texts have a length; and what it fills in where a writer says nothing.
 _LENGTH = re.compile(r"\b(var)?char\(\d+\)", re.ASCII)
@@ -35,18 +32,12 @@ def read(source: str) -> list[FoundTable]:
     Raises UsageError for a folder without a log, Unreadable for a log that does not say.
     """
     place = source.rstrip("/")
-    names = sorted(path.rpartition("/")[2] for path in inside(place, DELTA_LOG))
-    if not any(_COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name) for name in names):
-        raise UsageError(f"{source} is no Delta table: it has no {DELTA_LOG}.", "Name the folder of one.")
-    commits = [name for name in names if _COMMIT.fullmatch(name)]
-    checkpoints = [name for name in names if _CHECKPOINT.fullmatch(name)]
-    newest = max((name[:20] for name in checkpoints), default="")
-    # A checkpoint holds what the commits before it said, of which a long log has thousands.
-    found = (
-        _of_commits(place, [name for name in commits if name[:20] > newest])
-        or _of_checkpoint(place, [name for name in checkpoints if name.startswith(newest)])
-        or _of_commits(place, [name for name in commits if name[:20] <= newest])
-    )
+    files, log = files_within(place), f"{place}/{LOG_FOLDER}"
+    inside = files.inside(log)
+    if not has_log(inside):
+        raise UsageError(f"{source} is no Delta table: it has no {LOG_FOLDER}.", "Name the folder of one.")
+    # A checkpoint may be larger than what is read whole.
+    found = table_metadata(files, log, inside, reading)
     if found is None:
         raise Unreadable(f"{source}: its log names no columns.", "Write a checkpoint of it, and try again.")
     schema = _object(found.get("schemaString"))
@@ -66,45 +57,6 @@ def read(source: str) -> list[FoundTable]:
             lost=tuple(types.lost),
         )
     ]
-
-
-def _of_commits(place: str, names: Iterable[str]) -> JsonObject | None:
-    """The newest metadata that a commit brought, where its file is still there."""
-    for name in sorted(names, reverse=True):
-        path = f"{place}/{DELTA_LOG}/{name}"
-        lines = content(path, _MOST_BYTES).splitlines()
-        for line in reversed(lines):
-            # Most lines are files, and there may be a million of them.
-            if b'"metaData"' not in line:
-                continue
-            try:
-                action = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise Unreadable(f"{path} is no JSON.", "The log is damaged: restore the table.") from error
-            if isinstance(action, dict) and isinstance(action.get("metaData"), dict):
-                return dict(action["metaData"])
-    return None
-
-
-def _of_checkpoint(place: str, names: Collection[str]) -> JsonObject | None:
-    """The metadata in a checkpoint of these parts; None without any."""
-    if not names:
-        return None
-    with needing("A checkpoint of Delta needs pyarrow", "s3"):
-        import pyarrow as pa
-        from pyarrow import compute, parquet
-    for name in names:
-        path = f"{place}/{DELTA_LOG}/{name}"
-        with reading(path) as file:
-            try:
-                column = parquet.read_table(file, columns=["metaData"]).column("metaData")
-                rows = column.filter(compute.is_valid(column)).to_pylist()
-            except (pa.ArrowException, OSError, KeyError) as error:
-                raise Unreadable(f"{path} is no checkpoint.", "The log is damaged: restore it.") from error
-        for row in rows:
-            if row.get("schemaString"):
-                return dict(row)
-    return None
 
 
 def _object(text: object) -> JsonObject:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import re
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
+from dq.lake.iceberg import METADATA_FOLDER, current_metadata, metadata_at
+from dq.lake.storage import files_for, files_within
 from dq.lake.types import ICEBERG_NANOSECONDS, from_iceberg
-from dq.registry.importing.documents import MOST_BYTES, Mapped, listed, mapped, shown, text
+from dq.registry.importing.documents import Mapped, listed, mapped, shown, text
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.sources import ICEBERG_METADATA, content, inside, reading
 from dq.registry.importing.type_inference import STRING, foreign
 from dq.registry.table import EXACT_TYPES
 
@@ -100,32 +97,12 @@ class IcebergTypes:
         return kind, note
 
 
-# Iceberg: the newest metadata in the folder of a table, without its catalog.
-#
-# Source: Iceberg's table specification, "Table Metadata Fields", "JSON serialization" and "File System
-# Tables".
-
-_HINT = "version-hint.text"
-# `v3` of tables that lie in folders alone, `00003-…` of those that a catalog points to.
-_FILE = re.compile(
-    r"(?:v(?P<plain>\d{1,9})|(?P<listed>\d{1,9})-[^/]*?)(\.gz)?\.metadata\.json(\.gz)?", re.ASCII
-)
-# Commits that failed leave files of the same number.
-_MOST_TWINS = 8
-_GZIP = b"\x1f\x8b"
-
-
 def read(source: str) -> list[FoundTable]:
     """One table, as its newest metadata describes it; no data file is opened. `source` may be that file.
 
     Raises UsageError for a folder without metadata, Unreadable for metadata that does not say.
     """
-    place = source.rstrip("/")
-    if place.endswith((".metadata.json", ".metadata.json.gz")):
-        found, file = _parsed(place), place
-        place = place.rpartition("/")[0].removesuffix(ICEBERG_METADATA).rstrip("/") or "."
-    else:
-        found, file = _newest(place)
+    place, found, file = _metadata(source)
     schema = _schema(found, file)
     reader = IcebergTypes(file)
     columns = dict(reader.columns(schema))
@@ -147,64 +124,20 @@ def read(source: str) -> list[FoundTable]:
     ]
 
 
-def _newest(place: str) -> tuple[Mapped, str]:
-    """The metadata that holds now, and its file.
-
-    A hint may lag behind, and a commit that failed may have left a file that counts no further than others:
-    of those with the highest numbers, the one that was written last.
-    """
-    paths = {path.rpartition("/")[2]: path for path in inside(place, ICEBERG_METADATA)}
-    numbers: dict[str, dict[int, list[str]]] = {"plain": {}, "listed": {}}
-    for name in sorted(paths):
-        match = _FILE.fullmatch(name)
-        if match is not None:
-            style = "plain" if match["plain"] else "listed"
-            numbers[style].setdefault(int(match[style]), []).append(name)
-    if not any(numbers.values()):
+def _metadata(source: str) -> tuple[str, Mapped, str]:
+    """The table's place, its metadata that holds now, and the file of that."""
+    place = source.rstrip("/")
+    if place.endswith((".metadata.json", ".metadata.json.gz")):
+        named = metadata_at(files_for(place), place)
+        place = place.rpartition("/")[0].removesuffix(METADATA_FOLDER).rstrip("/") or "."
+        return place, dict(named.content), named.path
+    current = current_metadata(files_within(place), place)
+    if current is None:
         raise UsageError(
-            f"{place} is no Iceberg table: its {ICEBERG_METADATA} folder has no *.metadata.json.",
+            f"{place} is no Iceberg table: its {METADATA_FOLDER} folder has no *.metadata.json.",
             "Name the folder of one.",
         )
-    plain = numbers["plain"]
-    hinted = _hint(paths.get(_HINT, "")) if plain else -1
-    while hinted + 1 in plain:
-        hinted += 1
-    newest = [
-        *plain.get(hinted if hinted in plain else max(plain, default=-1), ()),
-        *numbers["listed"].get(max(numbers["listed"], default=-1), ()),
-    ]
-    made = [(_parsed(paths[name]), paths[name]) for name in newest[:_MOST_TWINS]]
-    return max(made, key=lambda one: _moment(one[0]))
-
-
-def _moment(found: Mapped) -> int:
-    written = found.get("last-updated-ms")
-    return written if isinstance(written, int) else 0
-
-
-def _hint(path: str) -> int:
-    """The version that the hint names; -1 where there is none."""
-    if not path:
-        return -1
-    with reading(path) as held:
-        word = held.read(100).strip()
-    return int(word) if re.fullmatch(rb"[0-9]{1,9}", word) else -1
-
-
-def _parsed(path: str) -> Mapped:
-    mend = "Restore the file, or name the table in its catalog."
-    data = content(path, MOST_BYTES)
-    try:
-        if data.startswith(_GZIP):
-            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise Unreadable(f"{path} has more than {MOST_BYTES >> 20} MB.", mend)
-        made = json.loads(data)
-    except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
-        raise Unreadable(f"{path} is no metadata of Iceberg: {str(error)[:200]}.", mend) from error
-    if not isinstance(made, dict):
-        raise Unreadable(f"{path} is no metadata of Iceberg.", mend)
-    return made
+    return place, dict(current.content), current.path
 
 
 def _schema(found: Mapped, file: str) -> Mapped:

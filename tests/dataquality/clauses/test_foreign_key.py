@@ -20,7 +20,7 @@ from dq.dataquality.model.column import Column
 from dq.dataquality.model.target import Target, incomparable
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.spark.readers.open import Dataset, locate
-from dq.dataquality.spark.schema import data_type
+from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -190,7 +190,7 @@ def test_types_that_would_be_cast_are_not_compared() -> None:
     def reason(here: str, there: str) -> str | None:
         fields = [{"type": "struct", "fields": [{"name": "k", "type": kind}]} for kind in (here, there)]
         key = (Column(("k",)),)
-        return incomparable(data_type(fields[0]), key, data_type(fields[1]), Target("b", key))
+        return incomparable(from_spark_json(fields[0]), key, from_spark_json(fields[1]), Target("b", key))
 
     assert reason("string", "bigint") == "column 'k' is string and b.k is bigint; they cannot be compared"
     assert reason("bigint", "double") is not None

@@ -11,7 +11,7 @@ import pytest
 from fakes import lakehouse
 
 from dq.contracts.shared.outcome import Unreadable
-from dq.dataquality.local.metadata.facts import MetadataFacts
+from dq.dataquality.local.table_metadata import MetadataFacts
 from dq.dataquality.spark.measure import schema_of
 
 if TYPE_CHECKING:
@@ -171,7 +171,9 @@ def test_the_hint_and_the_place_of_an_iceberg_table_decide_what_is_certain(
 
     assert (said.rows, said.nulls["late"], said.nulls["id"]) == (5, None, 0)
     hint.write_text("1")
-    assert "does not name its newest metadata" in refused()
+    assert made.told().rows == 5
+    hint.write_text("77")
+    assert "names version 77, whose metadata is not there" in refused()
     hint.unlink()
     assert "only its catalog knows" in refused()
     hint.write_text(kept)

@@ -1,4 +1,4 @@
-"""A table's files by their names, sizes and times, and what footers or a log say: rows, NULLs, columns."""
+"""A table by what its metadata says, without Spark and without a read of any row."""
 
 from __future__ import annotations
 
@@ -7,22 +7,130 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.shared.outcome import Unreadable
-from dq.contracts.types import DataType
-from dq.dataquality.local.metadata import delta_log, iceberg_log
-from dq.dataquality.local.metadata.logged import LoggedTable, unknown
-from dq.dataquality.local.metadata.table_files import table_files
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.outcome import Status, Unreadable
+from dq.contracts.types import DataType, row_type
+from dq.dataquality.answers.statistics.writers import Statistic, counts_rows, distrusted
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.preparation import asked_of, select
+from dq.dataquality.model.column import field as field_of
+from dq.dataquality.model.run_context import Occasion
+from dq.dataquality.object_check import by_schema
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
-from dq.lake.commits import NOT_UNDERSTOOD
+from dq.lake import delta, iceberg
 from dq.lake.parquet import ParquetColumn, columns, require_distinct
 from dq.lake.paths import PlacedPartition, is_data_name, named_folders
 from dq.lake.storage import Files, Seen
+from dq.lake.table_log import NOT_UNDERSTOOD, LiveFile, LiveTable, StatedNulls, row_count, unknown
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData
+
+
+# The files of a table in a folder, without a log: those from which Spark reads rows.
+
+MAX_FOLDERS = 20_000
+# Links may lead in a circle.
+MAX_DEPTH = 32
+
+
+def table_files(files: Files, root: str, keys: Sequence[str]) -> Iterator[tuple[str, Seen]]:
+    """Yield the path of each file and the file.
+
+    Source: PartitioningAwareFileIndex.allFiles and PartitioningUtils.parsePartition of Spark 3.5 and 4.0.
+    Where partition folders have data, the files next to them are in no partition, and Spark reads no row of
+    them; it reads those in any folder inside of a partition folder.
+
+    Raises Unreadable where the partition folders are not those of `keys`: Spark finds other columns then.
+    """
+    root = root.rstrip("/")
+    top = [(f"{root}/{file.name}", file) for file in files.inside(root) if is_data_name(file.name)]
+    partitioned = False
+    pending: list[tuple[str, tuple[str, ...], int]] = [(root, (), 0)]
+    visited = 0
+    while pending:
+        folder, columns, depth = pending.pop()
+        visited += 1
+        if visited > MAX_FOLDERS or depth > MAX_DEPTH:
+            raise unknown(
+                root, f"has more than {MAX_FOLDERS:,} folders, or more than {MAX_DEPTH} below each other"
+            )
+        inside = [file for file in files.inside(folder) if is_data_name(file.name)] if depth else []
+        if inside:
+            partitioned = True
+            _require_keys(root, columns, keys)
+            yield from ((f"{folder}/{file.name}", file) for file in inside)
+        for name in filter(is_data_name, files.folders(folder)):
+            key, equals, _ = name.partition("=")
+            if equals and len(columns) < depth:
+                raise unknown(f"{folder}/{name}", "is a partition folder inside of a folder that is none")
+            if equals or depth:
+                below = (*columns, unquote(key)) if equals else columns
+                pending.append((f"{folder}/{name}", below, depth + 1))
+    if not partitioned:
+        yield from top
+
+
+def _require_keys(root: str, columns: Sequence[str], keys: Sequence[str]) -> None:
+    if sorted(map(str.lower, columns)) != sorted(map(str.lower, keys)):
+        names = ", ".join(keys) or "no partition column"
+        raise unknown(root, f"has partition folders of {', '.join(columns)}, and its contract names {names}")
+
+
+# A table's rows and NULLs, added up over its files as far as their writers are believed.
+
+
+@dataclass(slots=True)
+class LoggedCounts:
+    """The data files of a table by its log, added up.
+
+    `nulls` has every column without parts. It and `rows` are None where they are not known.
+    """
+
+    nulls: dict[str, int | None]
+    files: int = 0
+    bytes: int = 0
+    rows: int | None = 0
+
+    @classmethod
+    def from_table(cls, table: LiveTable) -> LoggedCounts:
+        """Add up all files of a table."""
+        found = cls(dict.fromkeys(table.columns, 0))
+        for file in table.files:
+            found.add(file)
+        return found
+
+    def add(self, file: LiveFile) -> None:
+        """A file more."""
+        rows = row_count(file.rows) if counts_rows(file.writers) else None
+        left = None if rows is None or file.deleted is None or file.deleted > rows else rows - file.deleted
+        self.files += 1
+        self.bytes += file.size
+        self.rows = _plus(self.rows, left)
+        for name, before in self.nulls.items():
+            stated = file.nulls.get(name, _NOT_STATED)
+            number = None if rows is None else row_count(stated.count, rows)
+            if any(Statistic.NULLS in distrusted(writer, stated.type) for writer in file.writers):
+                number = None
+            if number and number == rows:
+                # All are, whichever are left.
+                number = left
+            elif number and not (stated.exact and file.deleted == 0):
+                number = None
+            self.nulls[name] = _plus(before, number)
+
+
+_NOT_STATED = StatedNulls("", None, exact=False)
+
+
+def _plus(before: int | None, more: int | None) -> int | None:
+    return None if before is None or more is None else before + more
+
+
+# A table's files by their names, sizes and times, and what footers or a log say: rows, NULLs, columns.
 
 MOST_FILES = 20_000
 # A file that is younger may be written once more within the resolution of its time.
@@ -30,9 +138,9 @@ SETTLED_AFTER = timedelta(minutes=1)
 _PATTERN = frozenset("*?[{")
 # Of these, the files that are there are not those that are read: their logs say which. The folder and the
 # reader of a log, None: it is not read.
-_LOGS: Mapping[str, tuple[str, Callable[[Files, str], LoggedTable]] | None] = {
-    "delta": (delta_log.FOLDER, delta_log.read),
-    "iceberg": (iceberg_log.FOLDER, iceberg_log.read),
+_LOGS: Mapping[str, tuple[str, Callable[[Files, str], LiveTable]] | None] = {
+    "delta": (delta.LOG_FOLDER, delta.live_table),
+    "iceberg": (iceberg.METADATA_FOLDER, iceberg.live_table),
     "hudi": None,
 }
 
@@ -140,10 +248,10 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     """What the files and, of Parquet, their footers say, or the log. Raises Unreadable for what says nothing
     certain."""
     if log := _LOGS.get(place.format):
-        told = _logged(files, place, log[1])
-        at = told.newest.isoformat() if told.newest else None
-        unkept = tuple(judge(told.schema, {}))
-        return MetadataFacts(told.files, told.bytes, at, told.rows, told.nulls, unkept, judged=True)
+        table, counts = _logged(files, place, log[1])
+        at = table.newest_at.isoformat() if table.newest_at else None
+        unkept = tuple(judge(table.schema, {}))
+        return MetadataFacts(counts.files, counts.bytes, at, counts.rows, counts.nulls, unkept, judged=True)
     newest = max((one.modified_at for _, one in found.files), default=None)
     seen = MetadataFacts(
         len(found.files), sum(one.size for _, one in found.files), newest.isoformat() if newest else None
@@ -162,11 +270,14 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     return replace(seen, rows=rows, nulls=nulls.told(rows), broken=tuple(broken), judged=bool(schemas))
 
 
-def _logged(files: Files, place: TablePlace, read: Callable[[Files, str], LoggedTable]) -> LoggedTable:
+def _logged(
+    files: Files, place: TablePlace, read: Callable[[Files, str], LiveTable]
+) -> tuple[LiveTable, LoggedCounts]:
     import pyarrow as pa
 
     try:
-        return read(files, place.path.rstrip("/"))
+        table = read(files, place.path.rstrip("/"))
+        return table, LoggedCounts.from_table(table)
     except (*NOT_UNDERSTOOD, pa.ArrowException) as error:
         raise unknown(place.path, f"has a log of {place.format} that cannot be understood") from error
 
@@ -218,3 +329,27 @@ class _Nulls:
             name: None if count is None else count + rows - self.rows[name]
             for name, count in self.counts.items()
         }
+
+
+# The promises about columns and types that metadata alone can tell of.
+
+
+def judge_of(contract: Contract, one: SchemaObject) -> Judge:
+    """What `dq check` would say of the columns and types of an object's files, where a promise is broken."""
+    kinds = built_in()
+    clauses = select(contract, one, kinds).clauses
+    promised = row_type(one)
+    keys = [prop.column for prop in one.partition_keys()]
+
+    def broken(schema: DataType, unread: Mapping[str, str]) -> list[str]:
+        for name, reason in unread.items():
+            if field_of(promised, name) is not None:
+                raise Unreadable(f"{one.name}.{name}: {reason}.", "Write this column with another type.")
+        placed = {name: field_of(promised, name) for name in keys if field_of(schema, name) is None}
+        more = {name: kind for name, kind in placed.items() if kind is not None}
+        whole = DataType("struct", (), (*schema.parts, *more.values()), (*schema.names, *more))
+        asked = asked_of(whole, clauses, Occasion(None))
+        results = by_schema(asked, kinds, whole).values()
+        return [result.message for result in results if result.status is Status.FAIL]
+
+    return broken

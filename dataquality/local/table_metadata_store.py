@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, delete, insert, select, tuple_
 
-from dq.dataquality.local.metadata.facts import NOTHING, MetadataFacts, TablePlace
-from dq.dataquality.local.metadata.tables import table_metadata
+from dq.dataquality.local.table_metadata import NOTHING, MetadataFacts, TablePlace
+from dq.dataquality.local.tables import table_metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A commit of a table as deliveries need it: its time, and the partitions that it brought rows into."""
+"""What the log of a table says: its commits, with the partitions that got rows by them, and its files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.types import DataType
 from dq.lake.storage import Files
 
 Pairs = tuple[tuple[str, str], ...]
@@ -53,6 +55,58 @@ class TableLog:
     held: tuple[str, ...] = ()
     begins: datetime | None = None
     undone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatedNulls:
+    """How many NULLs a log says that a column of a file has, and the column's type in the format's words.
+
+    `exact`: no more and no less, but for rows that were deleted since.
+    """
+
+    type: str
+    count: object
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file that a table has now, as its log states it; nothing of it is checked.
+
+    `deleted` is None where nobody knows how many of the rows were deleted since. `writers` are the programs
+    that wrote it, as far as they are named.
+    """
+
+    size: int
+    rows: object
+    deleted: int | None
+    nulls: Mapping[str, StatedNulls]
+    writers: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTable:
+    """A table by its log: its columns, the names of those without parts, and the files that it has now.
+
+    `newest_at` is when the newest file was added; None where that is not known, and without any file.
+    """
+
+    schema: DataType
+    columns: tuple[str, ...]
+    newest_at: datetime | None
+    files: Iterable[LiveFile]
+
+
+def unknown(place: str, why: str) -> Unreadable:
+    """Return what is raised for a table of which nothing is certain."""
+    return Unreadable(f"{place} {why}.", "Ask 'dq check' about it.")
+
+
+def row_count(stated: object, most: int | None = None) -> int | None:
+    """A number of rows as a log says it, of at most so many; None for what is none."""
+    if isinstance(stated, bool) or not isinstance(stated, int) or stated < 0:
+        return None
+    return stated if most is None or stated <= most else None
 
 
 # From the table's place, the names of the commits that need not be read again, and the instant before which
