@@ -1,16 +1,15 @@
-"""What a pipeline calls: `dq.check("orders.odcs.yaml", frame)`, `dq.gate(…)`, `dq.split(…)`."""
+"""What a pipeline calls on its frames: `dq.gate(frame, "orders.odcs.yaml")`, `dq.split(…)`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import read
-from dq.dataquality import object_check, quarantine
+from dq.dataquality import quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark
 from dq.dataquality.quarantine import GatedRows
@@ -23,33 +22,6 @@ if TYPE_CHECKING:
 
 Frame = object
 """A DataFrame of Spark, pandas or polars, an Arrow table, or a Dataset."""
-
-
-def check(
-    contract: Contract | Path | str,
-    data: Frame,
-    object: str | None = None,
-    *,
-    partitions: Sequence[Mapping[str, str]] | None = None,
-    others: Mapping[str, Frame] | None = None,
-    registry: Sequence[Contract | Path | str] = (),
-    spark: SparkSession | None = None,
-    now: datetime | None = None,
-    verify_statistics: float = 0.0,
-) -> Report:
-    """Every clause of one object of the contract, tested on its data, as `dq check` does.
-
-    `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
-    when it has one object. `registry` are the contracts that its relationships lead into; their objects are
-    called `crm/customers` in `others`. A frame of pandas or polars is tested on the Spark session that is
-    given or active (`dataquality.frames` says how its types are read); a streaming one is refused. The other
-    arguments are those of `dataquality.request.Request`.
-
-    Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is
-    in the report: call its `raise_for_status()` before you publish.
-    """
-    request = _request(contract, data, object, others, registry, spark, now)
-    return object_check.check(replace(request, partitions=partitions, verify_statistics=verify_statistics))
 
 
 def split(
@@ -65,10 +37,10 @@ def split(
 ) -> tuple[DataFrame, DataFrame]:
     """The good rows as they are, and the bad ones with `_dq_rules`, the clauses that each of them breaks.
 
-    `report` is that of `check` on the same data; without it the data is checked, as of `now`. See
-    `dataquality.quarantine.split`, and `check` for what is raised for a contract that has errors.
+    `report` is that of `dq.check` on the same data; without it the data is checked, as of `now`. See
+    `dataquality.quarantine.split`, and `dq.check` for what is raised for a contract that has errors.
     """
-    return quarantine.split(_request(contract, data, object, others, registry, spark, now), report)
+    return quarantine.split(request(contract, data, object, others, registry, spark, now), report)
 
 
 def gate(
@@ -83,7 +55,7 @@ def gate(
 ) -> GatedRows:
     """Checks the data before it is written: `good, bad, report = dq.gate(frame, "orders.odcs.yaml")`.
 
-    The report is that of `check`, and is made at once. A row is bad that breaks a failed clause of the
+    The report is that of `dq.check`, and is made at once. A row is bad that breaks a failed clause of the
     severity error or critical by itself: a value that is not allowed, NULL where one is required, a key
     that no row of the other object has. Of a repeated key all rows are bad, for nobody knows which of them
     is right. NULL breaks nothing else. What a bound tolerates or only a warning stands on is good. What no
@@ -96,13 +68,13 @@ def gate(
     each use is one more, and for each broken key one more that groups by it. Nothing is written or masked,
     and no setting of Spark changed.
 
-    Arguments, and what is raised for a contract that has errors, are as `check` has them. Raises Unreadable
-    where a clause could not be measured: then nobody knows which rows are good.
+    Arguments, and what is raised for a contract that has errors, are as `dq.check` has them. Raises
+    Unreadable where a clause could not be measured: then nobody knows which rows are good.
     """
-    return quarantine.gate(_request(contract, data, object, others, registry, spark, now))
+    return quarantine.gate(request(contract, data, object, others, registry, spark, now))
 
 
-def _request(
+def request(
     contract: Contract | Path | str,
     data: Frame,
     object: str | None,
@@ -111,6 +83,11 @@ def _request(
     spark: SparkSession | None,
     now: datetime | None,
 ) -> Request:
+    """One object of a contract on a frame; `dq.check` says what the arguments are.
+
+    A frame of pandas or polars is tested on the Spark session that is given or active (`dataquality.frames`
+    says how its types are read); a streaming one is refused.
+    """
     known = read(contract)
     beside = Neighbours.of([known, *map(read, registry)])
     return Request(
@@ -118,13 +95,13 @@ def _request(
         as_spark(data, pick(known, object), spark),
         object,
         spark=spark,
-        others=_others(known, others, beside, spark),
+        others=other_frames(known, others, beside, spark),
         now=now,
         neighbours=beside,
     )
 
 
-def _others(
+def other_frames(
     contract: Contract, given: Mapping[str, Frame] | None, beside: Neighbours, spark: SparkSession | None
 ) -> dict[str, DataFrame | Dataset]:
     """The frames of other objects, each with the types that its own contract promises."""

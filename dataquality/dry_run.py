@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account, JsonObject, State
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.metrics import measured_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
 from dq.dataquality.model.run_context import Partition
-from dq.dataquality.request import Request, choose, occasion_of, opened
-from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.partitions import only
+from dq.dataquality.request import OpenedData, Request, choose, occasion_of
 from dq.dataquality.spark.plan import plan
 
 # What a pass of this kind is, for a reader.
@@ -87,18 +84,16 @@ class Outline:
         }
 
 
-def outline(request: Request, schema: DataType | None = None) -> Outline:
-    """What `check` would do for this request; only the schema of the data is read, where it is not given.
+def outline(request: Request) -> Outline:
+    """What `check` would do for this request; only the schema of the data is read.
 
     Raises what `check` raises.
     """
-    chosen, occasion = choose(request), occasion_of(request)
-    if schema is None:
-        table = opened(request.data, request.spark, request.partitions)
-        schema = schema_of(table)
-        if request.partitions:
-            # Says now what is wrong with a partition, and not in the run.
-            only(table, request.partitions)
+    chosen, occasion, data = choose(request), occasion_of(request), OpenedData(request)
+    schema = data.schema
+    if data.small is None:
+        # Says now what is wrong with a partition, and not in the run.
+        data.rows(RowScope.PARTITION)
     clauses = chosen.on(request, schema, occasion)
     passes: list[Step] = []
     errors = {clause.path: clause.refused for clause in clauses if clause.refused}

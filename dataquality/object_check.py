@@ -12,17 +12,17 @@ from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.files import Shortcut, shortcut
 from dq.dataquality.answers.levers import Lever
+from dq.dataquality.answers.memory import LeftToSpark, answers
 from dq.dataquality.answers.partition_cache.cache import recalled
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.classification import classified
-from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
+from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric, of_users
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report
-from dq.dataquality.request import Chosen, Prepared, Request, prepare
+from dq.dataquality.request import Chosen, OpenedData, Request, choose, occasion_of, others_of
 from dq.dataquality.spark.failing_rows import samples
-from dq.dataquality.spark.measure import COUNT, implied, measure, schema_of
-from dq.dataquality.spark.partitions import only
+from dq.dataquality.spark.measure import COUNT, Others, implied, measure, schema_of
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.readers.open import Dataset, gathered, in_one_task
 from dq.dataquality.spark.schema import with_notes
@@ -33,49 +33,129 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def check(request: Request, given: Answers | None = None) -> Report:
+def check(request: Request) -> Report:
     """Every clause that is asked for, tested on its data.
 
-    `given` are answers on all rows that another reader has already. Raises UsageError for an unknown object,
-    partition column or rule and a `now` without zone, and Unreadable when the data cannot be opened. What is
-    wrong inside the data is in the report.
+    Raises UsageError for an unknown object, partition column or rule and a `now` without zone, and Unreadable
+    when the data cannot be opened. What is wrong inside the data is in the report.
     """
-    prepared = prepare(request)
-    scoped = only(prepared.table, request.partitions) if request.partitions else prepared.table
+    try:
+        return _check(request, OpenedData(request))
+    except LeftToSpark:
+        return _check(request, OpenedData(request, in_memory=False))
+
+
+def _check(request: Request, data: OpenedData) -> Report:
+    """Choose clauses, ask what they need, let each source answer what it can, evaluate, show broken rows."""
+    chosen, occasion = choose(request), occasion_of(request)
+    clauses, kinds = chosen.on(request, data.schema, occasion), chosen.kinds
+    others = others_of(request, chosen.one, lambda: data.table)
     results: dict[str, CheckResult] = {}
-    sources: dict[str, AnsweredBy] = {}
-    passes = 0
-    hearings: list[Hearing] = []
-    counted: object = None
-    for rows, frame in ((RowScope.PARTITION, scoped), (RowScope.TABLE, prepared.table)):
-        clauses = [clause for clause in prepared.clauses if clause.extent.rows is rows]
-        known_before = Shortcut(given, passes=int(bool(clauses))) if given else None
-        told = known_before or _shortcut(clauses, prepared, request, rows)
-        hearings.append(heard(told, frame, clauses, prepared.kinds, request))
-        known = hearings[-1].known
-        answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
-        if rows is RowScope.PARTITION or not request.partitions:
-            counted = answers.get(COUNT) if counted is None else counted
-        judged = {clause.path: answered(clause, answers, prepared.kinds) for clause in clauses}
-        if request.samples:
-            few = gathered(frame, answers.get(COUNT))
-            judged = _sampled(few, clauses, judged, prepared, request.limit_seconds)
-        results |= judged
-        passes += ran + known.passes
-        sources |= {clause.path: found_in(clause, known, prepared.kinds) for clause in clauses}
-    results = with_notes(
-        results, prepared.table, prepared.one, partial(by_schema, prepared.clauses, prepared.kinds)
-    )
-    errors = tuple(error for hearing in hearings for error in hearing.errors)
+    scopes = [
+        _Scope(request, chosen, data, rows, [one for one in clauses if one.extent.rows is rows], others)
+        for rows in (RowScope.PARTITION, RowScope.TABLE)
+    ]
+    for scope in scopes:
+        found = evaluate(scope.clauses, kinds, scope.ask)
+        results |= _sampled(scope, found) if request.samples else found
+    if data.small is None:
+        # Files that are small have the same columns, or are Spark's.
+        by_columns = partial(by_schema, clauses, kinds)
+        results = with_notes(results, data.table, chosen.one, by_columns)
+    sources = {
+        clause.path: found_in(clause, scope.known, kinds) for scope in scopes for clause in scope.clauses
+    }
+    counted = [scope.known.answers.get(COUNT) for scope in scopes[: 1 if request.partitions else 2]]
     report = report_of(
-        request, prepared, prepared.clauses, prepared.occasion, results, sources, passes, errors,
-        rows=counted if isinstance(counted, int) else None,
-    )  # fmt: skip
+        request,
+        chosen,
+        clauses,
+        occasion,
+        results,
+        sources,
+        sum(scope.known.passes for scope in scopes),
+        [error for scope in scopes for error in scope.hearing.errors],
+        rows=next((rows for rows in counted if isinstance(rows, int)), None),
+    )
     return replace(
         report,
-        notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
-        verification=verification(request.verify_statistics, hearings),
+        notes=tuple(dict.fromkeys(note for scope in scopes for note in scope.known.notes)),
+        verification=verification(request.verify_statistics, [scope.hearing for scope in scopes]),
     )
+
+
+class _Scope:
+    """The rows that some clauses speak of, and what is known of them."""
+
+    def __init__(
+        self,
+        request: Request,
+        chosen: Chosen,
+        data: OpenedData,
+        rows: RowScope,
+        clauses: Sequence[Clause],
+        others: Others,
+    ) -> None:
+        self.request, self.chosen, self.data, self.rows = request, chosen, data, rows
+        self.clauses, self.others = clauses, others
+        self.known = Shortcut()
+        self.hearing = Hearing(self.known)
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark has them."""
+        return self.data.rows(self.rows)
+
+    def ask(self, metrics: Iterable[Metric]) -> Answers:
+        """What is known when each source has answered what it can of the metrics; Spark answers the rest."""
+        asked = list(metrics)
+        for source in (_in_memory, _without_scan, _by_spark):
+            left = [metric for metric in asked if metric not in self.known.answers]
+            if left:
+                self.known = source(left, self)
+        return self.known.answers
+
+
+AnswerSource = Callable[[Sequence[Metric], _Scope], Shortcut]
+"""From metrics and rows to what is known of these rows, with the answers to what it can tell."""
+
+
+# The check whose patterns are dq's own, and take no longer the longer a text is.
+_OWN_PATTERNS = "format"
+
+
+def _in_memory(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
+    """Of a small table in this process: all but what takes as long as the contract's author likes."""
+    small, kinds = scope.data.small_rows(scope.rows), scope.chosen.kinds
+    if small is None:
+        return scope.known
+    theirs = metrics_of((one for one in scope.clauses if one.check != _OWN_PATTERNS), kinds)
+    told = answers([one for one in metrics if one not in theirs or not of_users(one)], small)
+    passes = int(any(one is not SCHEMA for one in metrics)) if not scope.known.answers else 0
+    return replace(scope.known, answers={**scope.known.answers, **told}, passes=scope.known.passes + passes)
+
+
+def _without_scan(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
+    """By statistics, kept answers and Python tasks; asked once, and of what no small table tells."""
+    if scope.known.answers:
+        return scope.known
+    request, kinds = scope.request, scope.chosen.kinds
+    scope.hearing = heard(_shortcut(metrics, scope), scope.frame, scope.clauses, kinds, request)
+    return scope.hearing.known
+
+
+def _by_spark(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
+    """By passes over the rows; with a failure for what has no answer."""
+    known, frame, limit_seconds = scope.known, scope.frame, scope.request.limit_seconds
+    # It costs nothing beside other counts, and tells whether the session's many tasks pay.
+    more_than_one = any(not isinstance(one, Aggregate) for one in metrics) and SCHEMA not in known.answers
+    counted = [COUNT] if more_than_one and any(isinstance(one, Aggregate) for one in metrics) else []
+    made = plan((one for one in [*metrics, *counted] if one not in known.answers), schema_of(frame))
+    small = in_one_task(frame) if made.passes else frame
+    gather = gathered if small is frame else lambda frame, _rows: frame
+    told = measure(small, made, scope.others, known.answers, limit_seconds, gather)
+    passes = sum(not implied(one, told) for one in made.passes)
+    return replace(known, answers=told, passes=known.passes + passes)
 
 
 def evaluate(
@@ -93,7 +173,7 @@ def evaluate(
 
 def report_of(
     request: Request,
-    asked: Prepared | Chosen,
+    asked: Chosen,
     clauses: Sequence[Clause],
     occasion: Occasion,
     results: Mapping[str, CheckResult],
@@ -125,13 +205,13 @@ def report_of(
     )
 
 
-def _shortcut(clauses: Sequence[Clause], prepared: Prepared, request: Request, rows: RowScope) -> Shortcut:
+def _shortcut(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
     """What is known without a scan of the rows: by statistics, by kept answers, and by Python tasks."""
-    data = request.data
+    request, rows, table = scope.request, scope.rows, scope.data.table
+    data, kinds = request.data, scope.chosen.kinds
     # The files below a table tell not all of one whose partitions lie elsewhere too.
     source = data if isinstance(data, Dataset) and not data.placed else None
     parts = (request.partitions or ()) if rows is RowScope.PARTITION else ()
-    metrics, table = metrics_of(clauses, prepared.kinds), prepared.table
     memory, now, levers = request.memory, request.now, request.levers
     tasks_from, limit_seconds = request.tasks_from, request.limit_seconds
     if memory is None or now is None or parts or Lever.KEPT not in levers:
@@ -139,10 +219,10 @@ def _shortcut(clauses: Sequence[Clause], prepared: Prepared, request: Request, r
     first, last = levers & {Lever.STATISTICS}, levers - {Lever.STATISTICS}
     told = shortcut(metrics, table, source, parts, first, tasks_from, limit_seconds)
     # What a window leaves of the rows is another question at each run.
-    lasting = metrics_of([one for one in clauses if one.extent.window is None], prepared.kinds)
+    lasting = metrics_of([one for one in scope.clauses if one.extent.window is None], kinds)
     rest = [one for one in lasting if one not in told.answers]
     # Rows that Spark keeps are not those of the files that answers are kept for.
-    secret = classified(prepared.one)
+    secret = classified(scope.chosen.one)
     kept = recalled(rest, table, source, memory, now, levers, tasks_from, limit_seconds, secret)
     known = {**told.answers, **kept.answers}
     rest = [one for one in metrics if one not in known]
@@ -176,49 +256,14 @@ def _answered_by(result: CheckResult, found: Mapping[str, AnsweredBy]) -> Answer
     return None if result.status is Status.ERROR else found.get(result.clause)
 
 
-def _measured(
-    frame: DataFrame,
-    clauses: Sequence[Clause],
-    prepared: Prepared,
-    known: Answers,
-    limit_seconds: float | None,
-) -> tuple[Answers, int]:
-    """The answers to every question of these clauses, and the number of passes that they took.
-
-    `known` are those that need no pass any more.
-    """
-    if not clauses:
-        return {}, 0
-    kinds, others, schema = prepared.kinds, prepared.others, schema_of(frame)
-    asked = [one for one in metrics_of(clauses, kinds) if one not in known]
-    # It costs nothing beside other counts, and tells whether the session's many tasks pay.
-    more_than_one = any(not isinstance(one, Aggregate) for one in asked)
-    counted = [COUNT] if more_than_one and any(isinstance(one, Aggregate) for one in asked) else []
-    made = plan((one for one in [*asked, *counted] if one not in known), schema)
-    small = in_one_task(frame) if made.passes else frame
-    gather = gathered if small is frame else lambda frame, _rows: frame
-    answers = measure(small, made, others, known, limit_seconds, gather)
-    passes = sum(not implied(one, answers) for one in made.passes)
-    second = plan(second_of(clauses, answers, kinds), schema)
-    if second.passes or second.failures:
-        few = gather(small, answers.get(COUNT))
-        answers = {**answers, **measure(few, second, others, limit_seconds=limit_seconds)}
-    return answers, passes + len(second.passes)
-
-
-def _sampled(
-    frame: DataFrame,
-    clauses: Sequence[Clause],
-    results: Mapping[str, CheckResult],
-    prepared: Prepared,
-    limit_seconds: float | None,
-) -> dict[str, CheckResult]:
+def _sampled(scope: _Scope, results: Mapping[str, CheckResult]) -> dict[str, CheckResult]:
     """The results with samples where rows or keys break a failed clause, and fewer would keep it."""
-    broken = broken_by_rows(clauses, results)
+    broken = broken_by_rows(scope.clauses, results)
     if not broken:
         return dict(results)
-    with time_limit(frame.sparkSession, limit_seconds):
-        found = samples(frame, schema_of(frame), prepared.one, broken, prepared.others)
+    frame = gathered(scope.frame, scope.known.answers.get(COUNT))
+    with time_limit(frame.sparkSession, scope.request.limit_seconds):
+        found = samples(frame, schema_of(frame), scope.chosen.one, broken, scope.others)
     return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.answers.levers import ALL, Lever
+from dq.dataquality.answers.memory import LeftToSpark, SmallTable, small_table
 from dq.dataquality.answers.partition_cache.cache import Memory
 from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf
@@ -24,7 +26,9 @@ from dq.dataquality.frames import whole
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
 from dq.dataquality.spark.measure import Others, schema_of
-from dq.dataquality.spark.readers.open import Dataset, open_table
+from dq.dataquality.spark.partitions import only
+from dq.dataquality.spark.readers.open import Dataset, open_folders, open_table
+from dq.dataquality.spark.session import attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +58,9 @@ class Request:
     SQL, patterns and functions of the contract's author that take longer than the limit are stopped, which
     is an error of their clauses alone (see `measure.measure`). `verify_statistics`, from 0 to 1, is the share
     of what statistics prove that is counted from the rows all the same; chance draws it anew with each `now`.
-    Without `samples`, nobody looks for keys of the rows that break a clause.
+    Without `samples`, nobody looks for keys of the rows that break a clause. `begin` gives the session where
+    one is needed: what of a small table needs none is told in this process then, and `spark`, the session
+    that is there already, is only looked at. So it is without any session.
     """
 
     contract: Contract
@@ -75,9 +81,12 @@ class Request:
     neighbours: Neighbours = ALONE
     verify_statistics: float = 0.0
     samples: bool = True
+    begin: Callable[[], SparkSession] | None = None
 
     def session(self) -> SparkSession:
         """The session by which the data is read. Raises UsageError for a Dataset without one."""
+        if self.begin is not None:
+            return self.begin()
         if not isinstance(self.data, Dataset):
             return self.data.sparkSession
         if self.spark is None:
@@ -109,10 +118,106 @@ def prepare(request: Request) -> Prepared:
     """
     chosen = choose(request)
     occasion = occasion_of(request)
-    table = opened(request.data, request.spark, request.partitions)
+    table = _opened(request, request.data, request.partitions)
     clauses = chosen.on(request, schema_of(table), occasion)
-    others = others_of(request, chosen.one, table)
+    others = others_of(request, chosen.one, lambda: table)
     return Prepared(chosen.one, table, clauses, chosen.accounts, occasion, chosen.kinds, others)
+
+
+class OpenedData:
+    """The data of a request: in this process where it is small, and as Spark opens it where that is needed.
+
+    Raises what `opened` raises, where Spark is asked, and LeftToSpark where it does not find what is held in
+    this process.
+    """
+
+    def __init__(self, request: Request, *, in_memory: bool = True) -> None:
+        self._request = request
+        self.small = _small(request) if in_memory else None
+
+    @functools.cached_property
+    def schema(self) -> DataType:
+        """The columns and types, as Spark has them."""
+        return schema_of(self.table) if self.small is None else self.small.schema
+
+    @functools.cached_property
+    def table(self) -> DataFrame:
+        """All rows, with the columns that they have in the partitions that are asked for."""
+        request, small = self._request, self.small
+        if small is None:
+            return _opened(request, request.data, request.partitions)
+        assert isinstance(request.data, Dataset)
+        spark, data = request.session(), request.data
+        if data.partitions:
+            frame: DataFrame | Failure = opened(data, spark, request.partitions)
+        else:
+            # The files have one schema, which is known: Spark need not look for it in a job of its own.
+            frame = attempt(lambda: open_folders(spark, data, small.schema, [str(data.path)]))
+        if isinstance(frame, Failure) or schema_of(frame) != small.schema:
+            raise LeftToSpark
+        return _with_plain_names(frame)
+
+    def rows(self, scope: RowScope) -> DataFrame:
+        """The rows that clauses of a scope speak of."""
+        parts = self._request.partitions if scope is RowScope.PARTITION else None
+        return only(self.table, parts) if parts else self.table
+
+    def small_rows(self, scope: RowScope) -> SmallTable | None:
+        """The rows of a scope in this process; None where Spark has to read them."""
+        data = self._request.data
+        if self.small is None or scope is RowScope.PARTITION or not self._request.partitions:
+            return self.small
+        assert isinstance(data, Dataset)
+        try:
+            whole = small_table(data)
+        except LeftToSpark:
+            return None
+        return whole if whole.schema == self.small.schema else None
+
+
+# With other values, Spark may read or compare the same files otherwise.
+_SETTINGS = {
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+
+
+def _small(request: Request) -> SmallTable | None:
+    """The partitions of a request, or its table, in this process; None where Spark has to read them.
+
+    All of a partitioned table is Spark's: of its folders, answers are kept.
+    """
+    data, spark = request.data, request.spark
+    if (
+        not isinstance(data, Dataset)
+        or Lever.SMALL_TABLES not in request.levers
+        or request.verify_statistics
+        or (spark is not None and request.begin is None)
+        or bool(request.partitions) is not bool(data.partitions)
+        or not (spark is None or _usual(spark, data))
+    ):
+        return None
+    try:
+        return small_table(data, request.partitions or ())
+    except LeftToSpark:
+        return None
+
+
+def _usual(spark: SparkSession, data: Dataset) -> bool:
+    """Whether a session reads these files as dq's own does, if at all."""
+    return all(spark.conf.get(name, value) == value for name, value in _SETTINGS.items()) and (
+        is_remote(data.path or "") or _of_this_machine(spark)
+    )
+
+
+def _of_this_machine(spark: SparkSession) -> bool:
+    """Whether a path without a scheme is one of this machine: not of HDFS, nor of Spark Connect's server."""
+    context = getattr(spark, "sparkContext", None)
+    default = context and context._jsc.hadoopConfiguration().get("fs.defaultFS")
+    return str(default).startswith("file:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +287,12 @@ def opened(
     return _with_plain_names(open_table(spark, data, scope))
 
 
+def _opened(
+    request: Request, data: DataFrame | Dataset, scope: Sequence[Mapping[str, str]] | None
+) -> DataFrame:
+    return opened(data, request.session() if isinstance(data, Dataset) else None, scope)
+
+
 def _with_plain_names(frame: DataFrame) -> DataFrame:
     """The frame. Raises UsageError where a name in it holds a variable that its session would fill in.
 
@@ -197,17 +308,19 @@ def _with_plain_names(frame: DataFrame) -> DataFrame:
     return frame
 
 
-def others_of(request: Request, one: SchemaObject, table: DataFrame) -> Others:
-    """Opens the other objects when they are asked for, each once."""
+def others_of(request: Request, one: SchemaObject, table: Callable[[], DataFrame]) -> Others:
+    """Opens the other objects when they are asked for, each once; `table` gives the object itself."""
     given = request.others or {}
 
     @functools.cache
     def other(name: str) -> DataFrame | Failure:
-        data = table if name == one.name and name not in given else given.get(name)
+        if name == one.name and name not in given:
+            return table()
+        data = given.get(name)
         if data is None:
             return Failure(f"no data of {name!r} was given; hand it in: others={{{name!r}: …}}")
         try:
-            return opened(data, request.spark)
+            return _opened(request, data, None)
         except DqError as error:
             return Failure(error.message)
 

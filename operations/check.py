@@ -28,7 +28,7 @@ from dq.contracts.shared.outcome import (
 )
 from dq.contracts.shared.wording import counted, suggestion
 from dq.contracts.yaml.clause_name import namer
-from dq.dataquality import Report, Request
+from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.levers import ALL, Lever
 from dq.dataquality.answers.partition_cache.store import PartLedger
 from dq.dataquality.checks import built_in
@@ -40,7 +40,6 @@ from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, label
 from dq.dataquality.delivery.receipts import RowClaim, receipts, row_claims
 from dq.dataquality.dry_run import Outline, outline
-from dq.dataquality.local import small
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
@@ -486,8 +485,9 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         limit_seconds=world.settings.rule_seconds,
         neighbours=given.neighbours,
         verify_statistics=given.verify_statistics,
+        begin=begin,
     )
-    report = with_delivered_rows(small.check(request, begin), request, given.store, given.server, begin)
+    report = with_delivered_rows(check(request), request, given.store, given.server, begin)
     report = keep(given, report, where)
     if given.quarantine:
         at = world.now()
@@ -552,9 +552,9 @@ def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partitio
         rules=given.rules,
         levers=given.levers,
         neighbours=given.neighbours,
+        begin=partial(given.spark.labelled, what, what),
     )
-    schema = small.schema(request)
-    return outline(request if schema else replace(request, spark=given.spark.labelled(what, what)), schema)
+    return outline(request)
 
 
 def refused(task: Task) -> list[Failed]:

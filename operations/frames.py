@@ -12,6 +12,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import Report, api
+from dq.dataquality import check as run_check
 from dq.dataquality.api import Frame
 from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import LAST
@@ -23,7 +24,7 @@ from dq.dataquality.spark.readers.open import Dataset
 from dq.operations.check import others as located_others
 from dq.operations.data_places import located_data
 from dq.operations.runtime.context import World, here
-from dq.operations.runtime.spark import session
+from dq.operations.runtime.spark import at_need
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +55,8 @@ def check(
     working folder, allow that place. `partitions` are texts as they stand in the path, and only these are
     read. `registry` are the contracts that its relationships lead into; their objects are called
     `crm/customers` in `others`, which are found by themselves where `data` is. `spark` is the session; the
-    active one counts, and for data that is not handed in one is started. `now` is an aware instant, needed
+    active one counts. For data that is not handed in one is started, but for small Parquet tables, which need
+    none. `now` is an aware instant, needed
     for ages and windows: by default the present one where `data` is left out.
 
     What is NULL breaks only what says so, `required` for instance. Nothing is kept, nobody is told, and rules
@@ -66,23 +68,15 @@ def check(
     data is in the report: call its `raise_for_status()` before you publish.
     """
     known = read(contract)
-    if data is ...:
-        placed = _placed(known, pick(known, object), registry, server, spark, folder)
-        data, spark, now = placed.data, placed.spark, now or datetime.now(UTC)
-        others = {**(placed.others or {}), **(others or {})}
-    elif server is not None:
-        raise UsageError(f"server={server!r} and data exclude each other.", "Give one of them.")
-    return api.check(
-        known,
-        data,
-        object,
-        partitions=partitions,
-        others=others,
-        registry=registry,
-        spark=spark,
-        now=now,
-        verify_statistics=verify_statistics,
-    )
+    if data is not ...:
+        if server is not None:
+            raise UsageError(f"server={server!r} and data exclude each other.", "Give one of them.")
+        request = api.request(known, data, object, others, registry, spark, now)
+    else:
+        request = _placed(known, pick(known, object), registry, server, spark, folder)
+        given = api.other_frames(known, others, request.neighbours, spark)
+        request = replace(request, others={**(request.others or {}), **given}, now=now or datetime.now(UTC))
+    return run_check(replace(request, partitions=partitions, verify_statistics=verify_statistics))
 
 
 def backtest(
@@ -111,6 +105,7 @@ def backtest(
     one = pick(known, object)
     if data is ...:
         request = _placed(known, one, registry, server, spark, folder)
+        request = replace(request, spark=request.session(), begin=None)
     else:
         beside = Neighbours.of([known, *map(read, registry)])
         request = Request(known, as_spark(data, one, spark), one.name, spark=spark, neighbours=beside)
@@ -125,14 +120,17 @@ def _placed(
     spark: SparkSession | None,
     folder: Path | str | None,
 ) -> Request:
-    """The object where its contract says that it is, with a session that reads its format."""
+    """The object where its contract says that it is, and a session that reads its format, at need."""
     beside = Neighbours.of([known, *map(read, registry)])
     world = _world(known, folder)
     data = _below(world, located_data(world, known, one, server))
     found = located_others(world, known, one, server, beside)
     around = {name: _below(world, each) for name, each in found.items()}
-    made = spark or session(world, formats={each.format or "" for each in (data, *around.values())})
-    return Request(known, data, one.name, spark=made, others=around, neighbours=beside)
+    request = Request(known, data, one.name, spark=spark, others=around, neighbours=beside)
+    if spark is not None:
+        return request
+    needed = at_need(world, formats={each.format or "" for each in (data, *around.values())})
+    return replace(request, spark=needed.begun, begin=needed)
 
 
 def _below(world: World, data: Dataset) -> Dataset:

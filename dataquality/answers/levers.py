@@ -9,7 +9,7 @@ class Lever(StrEnum):
     """STATISTICS proves clauses by what formats keep beside the values; LOCAL_KEYS looks for repeated keys
     file by file where no key can stand in two; KERNELS evaluates plain predicates in Python tasks; KEPT takes
     the answers of folders that did not change from the store; SMALL_TABLES reads tables of a few files in
-    this process (`local.small`), where the caller looks there.
+    this process (`answers.memory`), where the request lets it.
     """
 
     STATISTICS = "statistics"

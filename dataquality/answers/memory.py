@@ -1,40 +1,46 @@
-"""A small Parquet table in this process: its columns as Spark reads them, and the metrics that it answers."""
+"""A small Parquet table in this process: its columns as Spark reads them, and the metrics that it answers.
+
+What Spark may read in another way is `LeftToSpark`: the caller asks Spark then.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.shared.outcome import MissingTool
 from dq.contracts.types import DataType
 from dq.dataquality.answers.by_rows import measure, unanswerable
 from dq.dataquality.answers.python_tasks.run import in_memory
 from dq.dataquality.answers.rows import of_arrow
 from dq.dataquality.answers.statistics.dictionary import CERTAIN_FROM
-from dq.dataquality.answers.statistics.parquet import leaf_type
+from dq.dataquality.answers.statistics.facts import Partitions, Scalar
+from dq.dataquality.answers.statistics.parquet import TYPED, leaf_type
 from dq.dataquality.clauses.clause import micros_of
-from dq.dataquality.model.column import resolve
+from dq.dataquality.model.column import field, resolve
 from dq.dataquality.model.metric import SCHEMA, Aggregate, Answer, Failure, Metric, PerGroup, reads
 from dq.dataquality.model.term import Path, Since1970
+from dq.dataquality.spark.measure import COUNT
+from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.readers.columnar import CANONICAL_TEXTS
 from dq.dataquality.spark.readers.open import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
 from dq.dataquality.sql.spark_predicate import question
+from dq.dataquality.text.values import carried
 from dq.lake.parquet import READABLE_ENCODINGS
-from dq.lake.paths import is_data_name
+from dq.lake.paths import is_data_name, is_data_path, unescaped
 from dq.lake.storage import file_system, split
 from dq.lake.types import arrow_type, from_spark_json
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnSchema, FileMetaData, ParquetFile
 
-
-# A small Parquet table in memory, with the columns, types and values that Spark reads; or none at all.
-#
-# What Spark may read in another way is `LeftToSpark`: the caller asks Spark then.
 
 # What a few packed bytes may come to in memory.
 MOST_UNPACKED = 64 << 20
@@ -45,8 +51,24 @@ _SUMMARIES = ("_metadata", "_common_metadata")
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
+# Types of partition columns, and the texts of each of which no other one means the same.
+CANONICAL = {
+    "string": CANONICAL_TEXTS["string"],
+    "date": CANONICAL_TEXTS["date"],
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), CANONICAL_TEXTS["integer"]),
+}
+
+
 class LeftToSpark(Exception):
     """It is not certain that Spark would read the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFile:
+    """A file held in memory, and the values of its partition, by column."""
+
+    content: ParquetFile
+    placed: Mapping[str, Scalar | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,53 +77,95 @@ class SmallTable:
 
     schema: DataType
     rows: int
-    files: tuple[ParquetFile, ...]
+    files: tuple[SmallFile, ...]
 
     def columns(self, names: Iterable[str]) -> dict[str, Any]:
         """These columns as Arrow arrays of the schema's types. Raises LeftToSpark, and Arrow's own errors."""
         import pyarrow as pa
 
-        wanted = list(names)
-        kinds = dict(zip(self.schema.names, self.schema.parts, strict=True))
-        held: dict[str, list[Any]] = {name: [] for name in wanted}
+        types = {name: arrow_type(kind) for name, kind in self._kinds().items()}
+        held: dict[str, list[Any]] = {name: [] for name in names}
         size = 0
-        for file in self.files if wanted else ():
-            for batch in file.iter_batches(_batch_rows(file.metadata), columns=wanted, use_threads=False):
+        for file in self.files:
+            meta = file.content.metadata
+            for name in held.keys() & file.placed.keys():
+                value = pa.scalar(file.placed[name], types[name])
+                held[name].append(pa.repeat(value, meta.num_rows))
+            stored = [name for name in held if name not in file.placed]
+            batches = file.content.iter_batches(_batch_rows(meta), columns=stored, use_threads=False)
+            for batch in batches if stored else ():
                 size += batch.nbytes
                 if size > MOST_UNPACKED:
                     raise LeftToSpark
-                for name in wanted:
+                for name in stored:
                     values = batch.column(batch.schema.get_field_index(name))
-                    held[name].append(values.cast(arrow_type(kinds[name])))
-        made = {
-            name: pa.chunked_array(held[name], arrow_type(kinds[name])).combine_chunks() for name in wanted
-        }
+                    held[name].append(values.cast(types[name]))
+        made = {name: pa.chunked_array(parts, types[name]).combine_chunks() for name, parts in held.items()}
         for name, values in made.items():
-            _certain(values, kinds[name])
+            _certain(values, self._kinds()[name])
         return made
 
+    def _kinds(self) -> dict[str, DataType]:
+        return dict(zip(self.schema.names, self.schema.parts, strict=True))
 
-def small_table(dataset: Dataset) -> SmallTable:
-    """The table at the path of a dataset. Raises LeftToSpark, and Arrow's errors."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    if dataset.path is None or dataset.format != "parquet" or dataset.partitions:
+@contextmanager
+def certain() -> Iterator[None]:
+    """Turns what keeps Arrow, or this process, from reading what Spark may read into LeftToSpark."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise LeftToSpark from error
+    try:
+        yield
+    # Keys are compared with NumPy, which comes with Spark and not with Arrow.
+    except (
+        MissingTool, ImportError, pa.ArrowException, OSError, ValueError, OverflowError, NotImplementedError,
+    ) as error:  # fmt: skip
+        raise LeftToSpark from error
+
+
+def small_table(dataset: Dataset, partitions: Partitions = ()) -> SmallTable:
+    """The rows of these partitions (none: all) of the table of a dataset. Raises LeftToSpark."""
+    if dataset.path is None or dataset.format != "parquet" or dataset.placed:
         raise LeftToSpark
-    files = []
-    for content in _contents(dataset.path):
-        file = pq.ParquetFile(pa.BufferReader(content))
-        _plain(file.metadata)
-        files.append(file)
-    schemas = {_schema(file) for file in files}
-    rows = sum(file.metadata.num_rows for file in files)
+    with certain():
+        return _small_table(dataset, dataset.path, partitions)
+
+
+def _small_table(dataset: Dataset, path: str, partitions: Partitions) -> SmallTable:
+    system, root = _place(path)
+    kinds = _partition_kinds(dataset)
+    listed = _in_partitions(system, root, kinds, partitions) if kinds else _side_by_side(system, root)
+    if not 0 < len(listed.chosen) <= SMALL_FILES or sum(size for _, size in listed.chosen) > SMALL_BYTES:
+        raise LeftToSpark
+    files = [
+        SmallFile(_opened(system, place), _placed(place.removeprefix(root), kinds))
+        for place, _ in listed.chosen
+    ]
+    # Spark takes the columns of all files from the first one, wherever it lies.
+    first = () if kinds == {} or listed.first == listed.chosen[0][0] else (_footer(system, listed.first),)
+    schemas = {_schema(file) for file in (*(file.content for file in files), *first)}
+    rows = sum(file.content.metadata.num_rows for file in files)
     if len(schemas) != 1 or rows > SMALL_ROWS:
         raise LeftToSpark
-    return SmallTable(schemas.pop(), rows, tuple(files))
+    schema, keys = schemas.pop(), tuple(files[0].placed)
+    if {name.lower() for name in schema.names} & {name.lower() for name in keys}:
+        raise LeftToSpark
+    whole = DataType("struct", (), (*schema.parts, *(kinds[name] for name in keys)), (*schema.names, *keys))
+    return SmallTable(whole, rows, tuple(files))
 
 
-def _contents(path: str) -> list[Any]:
-    """The bytes of each file at a path, in the order of their names, where they are few and small."""
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The files that are asked for, with their sizes, in the order of their names; and the table's first."""
+
+    chosen: Sequence[tuple[str, int]]
+    first: str
+
+
+def _place(path: str) -> tuple[Any, str]:
+    """The file system of a path, and where it is there."""
     from pyarrow import fs
 
     # Spark takes a name with one of these for a pattern, or for an escape.
@@ -110,32 +174,133 @@ def _contents(path: str) -> list[Any]:
     if is_remote(path):
         root, below = split(path)
         system, before = file_system(root)
-        place = before + below
-    else:
-        system, place = fs.LocalFileSystem(), path.removeprefix("file://")
-    found = system.get_file_info(place)
+        return system, before + below
+    return fs.LocalFileSystem(), path.removeprefix("file://")
+
+
+def _side_by_side(system: Any, root: str) -> _Listed:
+    """The files of a folder, or the one of this name."""
+    from pyarrow import fs
+
+    found = system.get_file_info(root)
     if found.type is fs.FileType.Directory:
-        listed = system.get_file_info(fs.FileSelector(place))
+        listed = system.get_file_info(fs.FileSelector(root))
         if any(each.base_name.startswith(_SUMMARIES) for each in listed):
             raise LeftToSpark
-        data = (each for each in listed if is_data_name(each.base_name))
-        found = sorted(data, key=lambda info: info.path)
+        infos = [each for each in listed if is_data_name(each.base_name)]
     else:
-        found = [found]
-    if not 0 < len(found) <= SMALL_FILES or sum(each.size or 0 for each in found) > SMALL_BYTES:
-        raise LeftToSpark
+        infos = [found]
     # A folder may be a partition or none, and a file that is named itself may be hidden; Spark passes over
     # an empty one.
-    if any(
-        each.type is not fs.FileType.File or not each.size or not is_data_name(each.base_name)
-        for each in found
+    if not all(
+        each.type is fs.FileType.File and each.size and is_data_name(each.base_name) for each in infos
     ):
         raise LeftToSpark
-    contents = []
-    for each in found:
-        with system.open_input_file(each.path) as source:
-            contents.append(source.read_buffer(SMALL_BYTES))
-    return contents
+    files = sorted((each.path, each.size) for each in infos)
+    return _Listed(files, files[0][0] if files else "")
+
+
+def _in_partitions(system: Any, root: str, kinds: Mapping[str, DataType], partitions: Partitions) -> _Listed:
+    """The files of these partitions. Every file of the table must lie in a folder of its columns.
+
+    The folders of the first column are looked at before all others, which may be very many.
+    """
+    from pyarrow import fs
+
+    names = {name.lower(): name for name in kinds}
+    if any(name.lower() not in names for partition in partitions for name in partition):
+        raise LeftToSpark
+    wanted = [{names[name.lower()]: text for name, text in each.items()} for each in partitions]
+    for each in wanted:
+        _values(each, kinds)
+    top = [each for each in system.get_file_info(fs.FileSelector(root)) if is_data_name(each.base_name)]
+    some = [each for each in top if not wanted or any(_may_hold(each.base_name, one) for one in wanted)]
+    if len(some) > SMALL_FILES or any(each.type is not fs.FileType.Directory for each in top):
+        raise LeftToSpark
+    near = [each for one in some for each in _below(system, one.path)]
+    chosen = sorted(
+        (each.path, each.size)
+        for each in near
+        if not wanted or any(one.items() <= _texts(each.path.removeprefix(root)).items() for one in wanted)
+    )
+    if not 0 < len(chosen) <= SMALL_FILES or not all(size for _, size in chosen):
+        raise LeftToSpark
+    every = _below(system, root) if wanted else near
+    keys = {tuple(_placed(each.path.removeprefix(root), kinds)) for each in every}
+    if len(keys) != 1:
+        raise LeftToSpark
+    return _Listed(chosen, min(each.path for each in every))
+
+
+def _below(system: Any, folder: str) -> list[Any]:
+    """The files with rows below a folder. Raises LeftToSpark where a summary stands for their columns."""
+    from pyarrow import fs
+
+    listed = system.get_file_info(fs.FileSelector(folder, recursive=True))
+    if any(each.base_name.startswith(_SUMMARIES) for each in listed):
+        raise LeftToSpark
+    files = (each for each in listed if each.type is fs.FileType.File)
+    return [each for each in files if is_data_path(each.path.removeprefix(folder).strip("/"))]
+
+
+def _may_hold(folder: str, partition: Mapping[str, str]) -> bool:
+    """Whether a folder's name does not exclude the partition."""
+    return all(partition.get(name, text) == text for name, text in _texts(f"{folder}/").items())
+
+
+def _texts(path: str) -> dict[str, str]:
+    """The values that the names of a file's folders say, by column, in their order."""
+    segments = [segment.partition("=") for segment in path.lstrip("/").split("/")[:-1]]
+    return {unescaped(name): unescaped(text) for name, _, text in segments}
+
+
+def _placed(path: str, kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
+    """The values of the partition columns of a file below the table, in the order of its folders."""
+    if not kinds:
+        return {}
+    texts = _texts(path)
+    if texts.keys() != kinds.keys() or path.lstrip("/").count("/") != len(kinds):
+        raise LeftToSpark
+    return _values(texts, kinds)
+
+
+def _values(texts: Mapping[str, str], kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
+    """Raises LeftToSpark for a text that another one equals, and ValueError for one that is no value."""
+    for name, text in texts.items():
+        if text != NULL_PARTITION and not CANONICAL[kinds[name].name].fullmatch(text):
+            raise LeftToSpark
+    return {
+        name: None if text == NULL_PARTITION else TYPED[kinds[name].name](text, kinds[name])
+        for name, text in texts.items()
+    }
+
+
+def _partition_kinds(dataset: Dataset) -> dict[str, DataType]:
+    """The types of the partition columns, which are those of the contract."""
+    found = {}
+    for name in dataset.partitions:
+        kind = field(dataset.columns, name)
+        if kind is None or carried(kind).name not in CANONICAL:
+            raise LeftToSpark
+        found[name] = carried(kind)
+    return found
+
+
+def _opened(system: Any, place: str) -> ParquetFile:
+    """A file in memory. Raises LeftToSpark where the two readers may unpack its values to others."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with system.open_input_file(place) as source:
+        file = pq.ParquetFile(pa.BufferReader(source.read_buffer(SMALL_BYTES)))
+    _plain(file.metadata)
+    return file
+
+
+def _footer(system: Any, place: str) -> ParquetFile:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(system.open_input_file(place))
 
 
 def _plain(meta: FileMetaData) -> None:
@@ -211,13 +376,18 @@ _EXACT = frozenset({"count", "min", "max", "rank_below", "rank_above", "rank_nea
 
 
 def answers(metrics: Iterable[Metric], table: SmallTable) -> dict[Metric, Answer]:
-    """The metrics that this process can tell, each with the answer that Spark gives.
+    """The metrics that this process can tell, each with the answer that Spark gives; the number of rows too.
 
-    Raises LeftToSpark, and Arrow's errors, where Spark may read other values.
+    Raises LeftToSpark where Spark may read other values.
     """
+    with certain():
+        return _answers(metrics, table)
+
+
+def _answers(metrics: Iterable[Metric], table: SmallTable) -> dict[Metric, Answer]:
     asked = list(dict.fromkeys(metrics))
     failures = dict(plan(asked, table.schema).failures)
-    told: dict[Metric, Answer] = {SCHEMA: table.schema}
+    told: dict[Metric, Answer] = {SCHEMA: table.schema, COUNT: table.rows}
     # Another way to ask it is Spark's.
     told |= {one: why for one, why in failures.items() if getattr(one, "instead", None) is None}
     plain = [one for one in asked if one not in told and one not in failures and _alike(one, table.schema)]

@@ -160,7 +160,7 @@ def _told(asking: _Asking, group: Sequence[FoundPartition]) -> dict[FoundPartiti
     first = dict.fromkeys(metric for each in asked.values() for metric in metrics_of(each, shelf))
     metrics = [one for one in (*first, COUNT) if separable(one, schema)]
     known = _known(request, table, () if everything else scope, metrics, group)
-    others = others_of(request, asking.chosen.one, table)
+    others = others_of(request, asking.chosen.one, lambda: table)
     partitions = _Rows(rows, by, group, others, request.limit_seconds)
     if not partitions.ask(metrics, known):
         return None

@@ -184,3 +184,24 @@ def test_a_folder_of_settings_beside_spark_has_it_asked(tmp_path, name):
     (tmp_path / "conf" / name).touch()
 
     assert (before, as_shipped(home)) == (True, False)
+
+
+ALONE = """\
+import os, sys
+import dq
+report = dq.check("p.odcs.yaml", partitions=[{"day": "2026-05-02"}] if "day" in sys.argv else None)
+print(report.verdict, report.rows, "pyspark" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("partition", [(), ("day",)])
+def test_from_python_a_small_table_or_partition_is_checked_without_a_jvm(tmp_path, partition):
+    column = "      - {name: day, logicalType: date, partitioned: true}\n" if partition else ""
+    (tmp_path / "p.odcs.yaml").write_text(CONTRACT.format(name="p", form="parquet") + column)
+    folder = tmp_path / "lake" / "p" / ("day=2026-05-02" if partition else "")
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"id": range(3), "state": ["open"] * 3}), folder / "part.parquet")
+
+    done = child(tmp_path, ALONE, *partition, JAVA_HOME="/nowhere")
+
+    assert done.stdout == "kept 3 False\n", done.stderr

@@ -17,7 +17,6 @@ from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.answers.levers import NONE, Lever
-from dq.dataquality.local import small
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def answers(
     with session_with(spark, case.session):
         reports = [
             # Alone, it is what `dq check` asks first; what that cannot tell, Spark scans.
-            (small.check if some == {Lever.SMALL_TABLES} else check)(
+            check(
                 Request(
                     contract,
                     located["t"],
@@ -71,6 +70,7 @@ def answers(
                     others={name: where for name, where in located.items() if name != "t"},
                     levers=some,
                     tasks_from=0,
+                    begin=(lambda: spark) if some == {Lever.SMALL_TABLES} else None,
                 )
             )
             for some in levers

@@ -279,7 +279,7 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
         if key is None:
             continue
         kind = field(schema, key)
-        make = _TYPED.get(kind.name) if kind else None
+        make = TYPED.get(kind.name) if kind else None
         if kind is None or make is None:
             return None
         try:
@@ -316,7 +316,7 @@ def _fraction(text: str, kind: DataType) -> Decimal:
 
 _BITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 # Only texts that Spark and Python read alike.
-_TYPED: dict[str, Callable[[str, DataType], Scalar]] = {
+TYPED: dict[str, Callable[[str, DataType], Scalar]] = {
     "string": lambda text, _: text,
     **dict.fromkeys(_BITS, _whole),
     "date": _day,
@@ -334,7 +334,7 @@ def _holds(
         if name.lower() not in by_name or kind is None:
             return None
         try:
-            wanted = None if text == NULL_PARTITION else _TYPED[kind.name](text, kind)
+            wanted = None if text == NULL_PARTITION else TYPED[kind.name](text, kind)
         except (KeyError, ValueError, ArithmeticError):
             return None
         if by_name[name.lower()] != wanted:

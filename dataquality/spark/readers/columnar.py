@@ -194,7 +194,7 @@ def is_held(file: str, partition: Mapping[str, str], types: Mapping[str, StructF
     told, answers = named_folders(file), []
     for name, wanted in partition.items():
         text, kind = told.get(name.lower()), types.get(name.lower())
-        canonical = _CANONICAL.get(kind.dataType.typeName()) if kind is not None else None
+        canonical = CANONICAL_TEXTS.get(kind.dataType.typeName()) if kind is not None else None
         if (
             text is None
             or canonical is None
@@ -213,7 +213,7 @@ def named_folders(file: str) -> dict[str, str]:
 
 
 # Texts of which no other one means the same.
-_CANONICAL = {
+CANONICAL_TEXTS = {
     "string": re.compile(r"[A-Za-z0-9 .:_-]*"),
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
     **dict.fromkeys(("byte", "short", "integer", "long"), re.compile(r"0|-?[1-9]\d*")),

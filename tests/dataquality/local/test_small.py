@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,10 @@ from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.levers import NONE
 from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
 from dq.dataquality.dry_run import outline
-from dq.dataquality.local import small
 from dq.dataquality.model.metric import SCHEMA, Aggregate, count
 from dq.dataquality.model.predicate import In
 from dq.dataquality.model.term import Path as Path_
+from dq.dataquality.request import OpenedData
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def asked(spark: SparkSession | None, lake: Path, more: str = "", form: str = "p
     parsed = parse(CONTRACT.format(lake=lake, more=more, form=form).encode(), "shop.odcs.yaml")
     assert parsed.contract is not None, parsed.findings
     data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere())
-    return Request(parsed.contract, data, spark=spark, now=NOW)
+    begin = (lambda: spark) if spark is not None else None
+    return Request(parsed.contract, data, spark=spark, now=NOW, begin=begin)
 
 
 def write(lake: Path, columns: dict[str, Any], files: int = 2) -> Path:
@@ -119,7 +121,7 @@ def scanned(request: Request) -> Report:
 def test_what_is_kept_costs_no_job_and_is_the_verdict_of_a_scan(spark, tmp_path):
     request = asked(spark, write(tmp_path / "lake", KEPT))
 
-    told, begun = jobs(spark, small.check, request)
+    told, begun = jobs(spark, check, request)
 
     by_spark = scanned(request)
     assert (told.results, told.accounts, told.rows) == (by_spark.results, by_spark.accounts, 4)
@@ -135,7 +137,7 @@ SQL = "\n      - {type: sql, query: 'SELECT count(*) FROM ${object} WHERE share 
 def test_what_breaks_and_what_only_spark_asks_has_the_results_and_the_rows_of_a_scan(spark, tmp_path):
     request = asked(spark, write(tmp_path / "lake", BROKEN), SQL)
 
-    told, begun = jobs(spark, small.check, request)
+    told, begun = jobs(spark, check, request)
     by_spark, of_a_scan = jobs(spark, scanned, request)
 
     assert told.results == by_spark.results
@@ -148,7 +150,7 @@ def test_of_a_single_file_spark_is_asked_only_the_rest(spark, tmp_path):
     write(tmp_path / "lake", KEPT)
     request = asked(spark, tmp_path / "lake" / "part-0.parquet", SQL)
 
-    assert small.check(request).results == scanned(request).results
+    assert check(request).results == scanned(request).results
 
 
 @pytest.mark.spark
@@ -157,22 +159,23 @@ def test_files_that_go_before_spark_reads_them_are_said_not_to_be_there(spark, t
     request = asked(spark, lake, SQL)
 
     def late() -> SparkSession:
-        lake.rename(tmp_path / "away")
+        if lake.exists():
+            lake.rename(tmp_path / "away")
         return spark
 
     with pytest.raises(Unreadable, match="PATH_NOT_FOUND"):
-        small.check(request, late)
+        check(replace(request, begin=late))
 
 
 @pytest.mark.spark
 def test_a_path_that_spark_looks_for_in_another_file_system_is_not_looked_for_here(spark, tmp_path):
     request = asked(spark, write(tmp_path / "lake", KEPT))
     settings = spark.sparkContext._jsc.hadoopConfiguration()
-    before, here = settings.get("fs.defaultFS"), small.schema(request)
+    before, here = settings.get("fs.defaultFS"), OpenedData(request).small
 
     settings.set("fs.defaultFS", "hdfs://elsewhere")
     try:
-        there = small.schema(request)
+        there = OpenedData(request).small
     finally:
         settings.set("fs.defaultFS", before)
 
@@ -183,16 +186,14 @@ def test_a_path_that_spark_looks_for_in_another_file_system_is_not_looked_for_he
 def test_a_dry_run_of_a_small_table_foresees_what_spark_would(spark, tmp_path):
     request = asked(spark, write(tmp_path / "lake", KEPT), SQL)
 
-    schema = small.schema(request)
-
-    assert schema is not None
-    assert outline(request, schema) == outline(request)
+    assert OpenedData(request).small is not None
+    assert outline(request) == outline(replace(request, levers=NONE))
 
 
 def test_a_small_table_needs_no_session(tmp_path):
     request = asked(None, write(tmp_path / "lake", KEPT))
 
-    told = small.check(request)
+    told = check(request)
 
     assert {one.check for one in told.failed} == {"columns"}
 
@@ -318,7 +319,7 @@ def test_what_spark_adds_up_in_doubles_is_left_to_it(tmp_path):
 
     told = answers([rounded, *sums], table)
 
-    assert told.keys() == {SCHEMA, sums[0]}
+    assert told.keys() == {SCHEMA, count(), sums[0]}
 
 
 def test_a_list_of_very_many_numbers_is_left_to_spark_whose_jobs_can_be_stopped(tmp_path):
@@ -332,3 +333,82 @@ def test_a_list_of_very_many_numbers_is_left_to_spark_whose_jobs_can_be_stopped(
 
     assert told.get(short) == 0
     assert long not in told
+
+
+PARTITIONED = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+status: active
+servers: [{{server: lake, type: local, path: '{lake}', format: parquet}}]
+schema:
+  - name: orders
+    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint, primaryKey: true, primaryKeyPosition: 1}}
+      - {{name: state, logicalType: string, enum: [{{value: open}}]}}
+      - {{name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}}
+      - {{name: hour, logicalType: integer, physicalType: int, partitioned: true, partitionKeyPosition: 2}}
+    quality: [{{metric: rowCount, mustBe: 2}}]
+"""
+
+
+def partitioned(lake: Path) -> Request:
+    """Days with two hours of two rows each."""
+    for at, (day, hour) in enumerate((day, hour) for day in (1, 2, 3) for hour in (0, 1)):
+        folder = lake / f"day=2026-05-0{day}" / f"hour={hour}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [2 * at, 2 * at + 1], "state": ["open"] * 2}), folder / "a.parquet")
+    parsed = parse(PARTITIONED.format(lake=lake).encode(), "shop.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
+    data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere())
+    return Request(parsed.contract, data, partitions=[{"day": "2026-05-02", "hour": "1"}], now=NOW)
+
+
+def test_a_small_partition_needs_no_session_for_it_or_for_its_table(tmp_path):
+    told = check(partitioned(tmp_path))
+
+    assert [(one.check, str(one.status)) for one in told.results if str(one.status) != "pass"] == []
+    assert told.rows == 2
+    # Of the key, all of the table is looked at.
+    (key,) = (one for one in told.results if one.check == "unique" or "key" in one.message)
+    assert "whole table" in key.message
+
+
+@pytest.mark.spark
+def test_a_small_partition_has_the_verdicts_of_a_scan(spark, tmp_path):
+    request = partitioned(tmp_path)
+    pq.write_table(
+        pa.table({"id": [0, 1, 9], "state": ["open", "gone", None]}),
+        tmp_path / "day=2026-05-02" / "hour=1" / "a.parquet",
+    )
+    for partitions in ([{"day": "2026-05-02", "hour": "1"}], [{"day": "2026-05-02"}], [{"hour": "0"}]):
+        asked = replace(request, partitions=partitions, begin=lambda: spark)
+
+        told, scan = check(asked), check(replace(asked, spark=spark, begin=None, levers=NONE))
+
+        assert (told.results, told.rows) == (scan.results, scan.rows)
+        assert OpenedData(asked).small is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lake: (lake / "day=2026-05-02" / "hour=1").rename(lake / "day=2026-05-02" / "hour=01"),
+        lambda lake: (lake / "day=2026-05-01").rename(lake / "2026-05-01"),
+        lambda lake: pq.write_table(pa.table({"id": [1]}), lake / "a.parquet"),
+        lambda lake: pq.write_table(
+            pa.table({"id": ["1"], "state": ["open"]}), lake / "day=2026-05-01" / "hour=0" / "a.parquet"
+        ),
+        lambda lake: (lake / "day=2026-05-02" / "hour=1" / "a.parquet").unlink(),
+        lambda lake: (lake / "day=2026-05-01" / "_metadata").write_bytes(b""),
+    ],
+)
+def test_of_partitions_what_spark_may_read_in_another_way_is_left_to_it(tmp_path, change):
+    request = partitioned(tmp_path)
+
+    before = OpenedData(request).small
+    change(tmp_path)
+
+    assert before is not None
+    assert OpenedData(request).small is None
