@@ -357,9 +357,16 @@ def files_for(path: str, reach: Reach | None = None) -> Files:
     return Storages(reach).of(path)
 
 
-def files_within(folder: str) -> Files:
-    """Return what reads the files of one table, and on this machine none outside of its folder."""
-    return ArrowFiles() if is_remote(folder) else LocalFiles(within=folder)
+def files_within(folder: str, log: str) -> Files:
+    """Return what reads the files of one table, and on this machine none outside of its folder.
+
+    Raises Unreadable where the folder, or the one of its log in it, is not there.
+    """
+    files = ArrowFiles() if is_remote(folder) else LocalFiles(within=folder)
+    if not files.holds(f"{folder}/{log}"):
+        what = f"{folder}/{log} cannot be read: there is no such file or folder."
+        raise Unreadable(what, "Check the place, and its rights.")
+    return files
 
 
 def require_inside(root: str, path: str) -> None:

@@ -167,6 +167,14 @@ def test_what_is_no_table_is_said_in_a_sentence(dq, folder, files, reason):
     assert (ran.out, "Traceback" in ran.err, reason in ran.err) == ("", False, True), ran.err
 
 
+@pytest.mark.parametrize(("kind", "log"), [("iceberg", "metadata"), ("delta", "_delta_log")])
+def test_a_table_that_is_not_there_is_said_to_be_missing(dq, folder, kind, log):
+    ran = dq("import", kind, "./nowhere")
+
+    assert (ran.code, ran.out) == (3, "")
+    assert f"./nowhere/{log} cannot be read: there is no such file or folder." in ran.err
+
+
 def test_a_packed_file_is_unpacked_no_further_than_others_are_read(dq, folder):
     packed = gzip.compress(b" " * (300 << 20), 1)
     put(folder, **{"v1.gz.metadata.json": packed})

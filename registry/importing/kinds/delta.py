@@ -32,7 +32,7 @@ def read(source: str) -> list[FoundTable]:
     Raises UsageError for a folder without a log, Unreadable for a log that does not say.
     """
     place = source.rstrip("/")
-    files, log = files_within(place), f"{place}/{LOG_FOLDER}"
+    files, log = files_within(place, LOG_FOLDER), f"{place}/{LOG_FOLDER}"
     inside = files.inside(log)
     if not has_log(inside):
         raise UsageError(f"{source} is no Delta table: it has no {LOG_FOLDER}.", "Name the folder of one.")
