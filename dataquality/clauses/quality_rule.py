@@ -48,11 +48,14 @@ def severity(quality: Quality) -> Severity:
     return _SEVERITIES.get((quality.severity or "").strip().lower(), Severity.ERROR)
 
 
-def rules_of(one: SchemaObject) -> Iterator[tuple[Quality, Property | None, Column | None]]:
+def rules_of(one: SchemaObject) -> list[tuple[Quality, Property | None, Column | None]]:
     """The quality rules of an object, without a property, and then those of its properties."""
-    yield from ((quality, None, None) for quality in one.quality)
-    for prop, column in columns(one):
-        yield from ((quality, prop, column) for quality in prop.quality)
+    rules: list[tuple[Quality, Property | None, Column | None]] = [
+        (quality, None, None) for quality in one.quality
+    ]
+    if any(prop.quality for prop in one.walk()):
+        rules += [(quality, prop, column) for prop, column in columns(one) for quality in prop.quality]
+    return rules
 
 
 _UNITS = {"": Unit.ROWS, "rows": Unit.ROWS, "percent": Unit.PERCENT, "%": Unit.PERCENT}

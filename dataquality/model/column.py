@@ -68,21 +68,23 @@ def _walk(value: str, steps: tuple[str | Inside, ...], test: Test, depth: int) -
     return test(value)
 
 
-def columns(one: SchemaObject) -> Iterator[tuple[Property, Column]]:
+def columns(one: SchemaObject) -> list[tuple[Property, Column]]:
     """Every property of an object with its column, nested ones after the one that holds them."""
+    made: list[tuple[Property, Column]] = []
     for prop in one.properties:
-        yield from _below(prop, (prop.column,))
+        _add(made, prop, (prop.column,))
+    return made
 
 
-def _below(prop: Property, steps: tuple[str | Inside, ...]) -> Iterator[tuple[Property, Column]]:
-    yield prop, Column(steps)
+def _add(made: list[tuple[Property, Column]], prop: Property, steps: tuple[str | Inside, ...]) -> None:
+    made.append((prop, Column(steps)))
     for inner in prop.properties:
-        yield from _below(inner, (*steps, inner.column))
+        _add(made, inner, (*steps, inner.column))
     if prop.items is not None:
-        yield from _below(prop.items, (*steps, Inside.ITEM))
+        _add(made, prop.items, (*steps, Inside.ITEM))
     if prop.map is not None:
-        yield from _below(prop.map.key, (*steps, Inside.KEY))
-        yield from _below(prop.map.value, (*steps, Inside.VALUE))
+        _add(made, prop.map.key, (*steps, Inside.KEY))
+        _add(made, prop.map.value, (*steps, Inside.VALUE))
 
 
 def single_columns(
