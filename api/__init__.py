@@ -34,15 +34,16 @@ if TYPE_CHECKING:
     from dq.operations.sample import sample
     from dq.operations.status import PromisesStanding, status
     from dq.operations.validate import diff, validate
+    from dq.operations.watch import WatchOutcome, watch
 
     __version__: str
 
 __all__ = [
     "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding", "Delivered",
     "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Proposal", "Proposed",
-    "Question", "Report", "Violated", "aggregate", "backtest", "check", "cycle", "diff", "gate",
-    "left_out", "load", "propose", "publish", "sample", "schema", "split", "sql_text", "status",
-    "validate",
+    "Question", "Report", "Violated", "WatchOutcome", "aggregate", "backtest", "check", "cycle", "diff",
+    "gate", "left_out", "load", "propose", "publish", "sample", "schema", "split", "sql_text", "status",
+    "validate", "watch",
 ]  # fmt: skip
 
 _HOMES = {
@@ -74,6 +75,8 @@ _HOMES = {
     "status": "dq.operations.status",
     "CycleStanding": "dq.operations.cycle",
     "cycle": "dq.operations.cycle",
+    "watch": "dq.operations.watch",
+    "WatchOutcome": "dq.operations.watch",
     # Schemas of pandera.
     "left_out": "dq.dataquality.local.pandera.export",
     "schema": "dq.dataquality.local.pandera.export",

@@ -8,7 +8,6 @@ from datetime import datetime
 
 import typer
 
-from dq.cli.commands._ticks import delivery_as_dict
 from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
@@ -16,6 +15,7 @@ from dq.contracts.shared.units import iso
 from dq.dataquality.delivery.history import replay
 from dq.dataquality.delivery.history.replay import Replayed, keys
 from dq.operations.runtime.context import instant
+from dq.operations.watch import delivery_as_dict
 
 _DRAWN = 50
 
