@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from dq.alerts import grouping, incident_store, silences
 from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, IncidentStep, is_digest, past, step
 from dq.alerts.outbox import rows
-from dq.alerts.outbox import rows as plans
 from dq.alerts.outbox.rows import Lane
 from dq.alerts.route import AlertRoute, first_word, matching
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
@@ -103,18 +102,18 @@ def _write(
         incident_store.log(tx, incident.id, "flapping", incident.revision, now)
     for lane in told:
         for operation in done.tell:
-            later = plans.later(incident, operation, now)
+            later = rows.later(incident, operation, now)
             rows.enqueue(tx, lane, operation, incident.revision, now, plan=later)
         if done.kind == "reopened":
-            plans.remind(tx, lane, incident, now, anew=True)
+            rows.remind(tx, lane, incident, now, anew=True)
     for route in routes:
         lane = Lane(incident.id, route.channel, route.target)
         plan = first_word(route.after, route.hours(incident.severity), now)
         if lane in told:
-            plans.bring_forward(tx, lane, plan)
+            rows.bring_forward(tx, lane, plan)
         else:
             rows.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
     grouping.follow(tx, incident, now)
     if incident.state.closed:
-        plans.release(tx, incident, now)
+        rows.release(tx, incident, now)
     return incident.id

@@ -25,7 +25,6 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http
-from dq.alerts.channels import _http as _named
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
 from dq.contracts.shared.outcome import Severity, UsageError
@@ -101,7 +100,7 @@ def _event(message: Message) -> dict[str, object]:
 
 def open_pagerduty(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
     """A sender for all services. `write` is not used."""
-    keys, url = _named.values(_KEY, settings), settings.get("url", "").strip() or _ENQUEUE
+    keys, url = _http.values(_KEY, settings), settings.get("url", "").strip() or _ENQUEUE
     if not keys:
         raise UsageError(
             "Alerts in PagerDuty need the routing key of a service.",
@@ -137,5 +136,5 @@ CHANNEL = Channel(
             "url", "DQ_PAGERDUTY_URL", "Another address of PagerDuty's Events API, such as the EU's."
         ),
     ),
-    inspect=_named.inspecting("pagerduty", open_pagerduty, _KEY, _no_key),
+    inspect=_http.inspecting("pagerduty", open_pagerduty, _KEY, _no_key),
 )

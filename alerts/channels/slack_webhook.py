@@ -23,7 +23,6 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http
-from dq.alerts.channels import _http as _named
 from dq.alerts.channels._slack_messages import plain, rich
 from dq.alerts.message import Message, headline, repeat_note
 from dq.contracts.escaping import slack
@@ -56,7 +55,7 @@ class SlackWebhook:
         return self._post(receipt.place, {"text": slack(text, _WORDS)}, key)
 
     def _post(self, target: str, said: Mapping[str, object], key: str) -> Answer:
-        url = _named.address(_URL, self.urls, target)
+        url = _http.address(_URL, self.urls, target)
         if isinstance(url, Rejected):
             return url
         body = json.dumps({**said, "unfurl_links": False, "unfurl_media": False}).encode()
@@ -76,7 +75,7 @@ def _meaning(answer: _http.Response, place: MessagePlace) -> Sent | NotSent | Am
 
 def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
     """A sender for all incoming webhooks. `write` is not used."""
-    urls = _named.values(_URL, settings)
+    urls = _http.values(_URL, settings)
     if not urls:
         raise UsageError(
             "Alerts through Slack's incoming webhooks need the URL of one.",
@@ -99,5 +98,5 @@ CHANNEL = Channel(
     can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=1.0),
     make=open_slack_webhook,
     settings=(_URL,),
-    inspect=_named.inspecting("slack-webhook", open_slack_webhook, _URL),
+    inspect=_http.inspecting("slack-webhook", open_slack_webhook, _URL),
 )

@@ -25,7 +25,6 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http
-from dq.alerts.channels import _http as _named
 from dq.alerts.message import COMMAND, NAMED, Message, about, colour, headline, repeat_note
 from dq.contracts.access.web_address import web_address
 from dq.contracts.shared.outcome import UsageError
@@ -51,7 +50,7 @@ class Teams:
         return self._post(receipt.place, _card([_title(message), *map(_line, filter(None, said))]), key)
 
     def _post(self, target: str, body: bytes, key: str) -> Answer:
-        url = _named.address(_URL, self.urls, target)
+        url = _http.address(_URL, self.urls, target)
         if isinstance(url, Rejected):
             return url
         answer = _http.post(url, body, {"Content-Type": "application/json"})
@@ -128,7 +127,7 @@ def _links(message: Message) -> list[dict[str, object]]:
 
 def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
     """A sender for all workflows. `write` is not used."""
-    urls = _named.values(_URL, settings)
+    urls = _http.values(_URL, settings)
     if not urls:
         raise UsageError(
             "Alerts in Teams need the URL of a workflow.",
@@ -151,5 +150,5 @@ CHANNEL = Channel(
     can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=0.5),
     make=open_teams,
     settings=(_URL,),
-    inspect=_named.inspecting("teams", open_teams, _URL),
+    inspect=_http.inspecting("teams", open_teams, _URL),
 )

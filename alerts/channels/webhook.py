@@ -21,7 +21,6 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http
-from dq.alerts.channels import _http as _named
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut
 from dq.contracts.access.alert_target import host_allowed
@@ -113,7 +112,7 @@ class Webhook:
 
     def _url(self, target: str) -> str | Rejected:
         if "://" not in target:
-            return _named.address(_URL, self.urls, target)
+            return _http.address(_URL, self.urls, target)
         wrong = _http.unsafe(target)
         if wrong or not host_allowed(target, self.hosts):
             return Rejected(wrong or "its host is not in DQ_WEBHOOK_HOSTS", Blockage.ROUTE)
@@ -149,14 +148,14 @@ def _body(message: Message, event: str, key: str) -> dict[str, object]:
 
 def open_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
     """A sender for all webhooks. `write` is not used."""
-    urls, secret = _named.values(_URL, settings), settings.get("secret", "").strip()
+    urls, secret = _http.values(_URL, settings), settings.get("secret", "").strip()
     if len(secret) < LEAST_SECRET:
         raise UsageError(
             f"Webhooks need a secret of at least {LEAST_SECRET} signs, which signs what is sent.",
             "Set DQ_WEBHOOK_SECRET, or DQ_WEBHOOK_SECRET_FILE: openssl rand -hex 32",
         )
     hosts = [host.strip() for host in settings.get("hosts", "").split(",") if host.strip()]
-    return Webhook(urls, secret, _named.values(_OWN_SECRET, settings), hosts)
+    return Webhook(urls, secret, _http.values(_OWN_SECRET, settings), hosts)
 
 
 _URL = ChannelSetting(
@@ -181,5 +180,5 @@ CHANNEL = Channel(
         _URL,
         ChannelSetting("hosts", "DQ_WEBHOOK_HOSTS", "Hosts to whose https:// URLs contracts may send."),
     ),
-    inspect=_named.inspecting("webhook", open_webhook, _URL),
+    inspect=_http.inspecting("webhook", open_webhook, _URL),
 )

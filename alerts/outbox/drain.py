@@ -29,7 +29,6 @@ from dq.alerts.channel import (
 )
 from dq.alerts.incident import CREATE, STORM, UPDATE
 from dq.alerts.outbox import next, settle
-from dq.alerts.outbox import next as due
 from dq.alerts.outbox.next import SHOULD_BE_THERE, ClaimedRow, DueLane
 from dq.alerts.outbox.rows import WAITING, Lane, OutboxStatus, enqueue, told
 from dq.alerts.outbox.settle import Desk
@@ -255,7 +254,7 @@ def drain(
     run = _Run(store, channels, now, jitter, fallbacks)
     run.through(now() + patience, sleep)
     with store.read() as tx:
-        count, next_at = due.waiting(tx, now())
+        count, next_at = next.waiting(tx, now())
         left = all_of(tx, now())
     return Drained(run.sent, count, next_at, dict(run.broken), tuple(left))
 
@@ -315,13 +314,13 @@ class _Run:
     def _due_channels(self) -> set[str]:
         """The channels in which something can be done now."""
         with self.store.read() as tx:
-            places = due.due_places(tx, self.now())
+            places = next.due_places(tx, self.now())
         return {name for name, target in places if not self._paced(name, target)}
 
     def _wake_at(self, since: datetime, until: datetime) -> datetime | None:
         """The first instant after `since`, over or not, at which more can be done, if that is by `until`."""
         with self.store.read() as tx:
-            later = [due.next_after(tx, since), *map(self.paced_until.get, due.due_places(tx, self.now()))]
+            later = [next.next_after(tx, since), *map(self.paced_until.get, next.due_places(tx, self.now()))]
         return min((at for at in later if at is not None and since < at <= until), default=None)
 
     def _paced(self, name: str, target: str) -> bool:
@@ -332,7 +331,7 @@ class _Run:
         self.broken[name] = "it is not set up here"
         desk = Desk(name, Capabilities(False, False, False), self.now, self.jitter, self.fallbacks)
         with self.store.write() as tx:
-            told = [desk.tell_fallback(tx, lane) for lane in due.waiting_lanes(tx, name)]
+            told = [desk.tell_fallback(tx, lane) for lane in next.waiting_lanes(tx, name)]
         return any(told)
 
     def _pass(self, name: str, began: datetime) -> tuple[Desk, int, datetime]:
@@ -348,7 +347,7 @@ class _Run:
                 grouping.fold(tx, name, channel.can, self.now())
         tried = self._look(desk, channel)
         with self.store.read() as tx:
-            lanes = due.due(tx, self.now(), name)
+            lanes = next.due(tx, self.now(), name)
         tried += sum(self._send_in(desk, channel, one.lane) for one in in_turn(lanes))
         for copy in desk.copies if channel.can.reconcile else ():
             with suppress(Exception):  # a copy that stays is a blemish, and no reason to stop

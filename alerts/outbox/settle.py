@@ -24,7 +24,6 @@ from dq.alerts.channel import (
 )
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.outbox import next, rows
-from dq.alerts.outbox import next as due
 from dq.alerts.outbox.next import UNPAUSED, ClaimedRow
 from dq.alerts.outbox.rows import HEARD, IN_FLIGHT, Lane, OutboxStatus, of_lane, remind
 from dq.alerts.route import AlertRoute
@@ -223,7 +222,7 @@ class Desk:
             pause(tx, self.name, until)
         elif answer.concerns is Blockage.ROUTE:
             pause(tx, self.name, until, claim.lane.target)
-            if due.paused_targets(tx, self.name, self.now()) >= LIMITED_TARGETS:
+            if next.paused_targets(tx, self.name, self.now()) >= LIMITED_TARGETS:
                 pause(tx, self.name, until)
 
     def _is_long_over(self, tx: Connection, claim: ClaimedRow) -> bool:
@@ -266,7 +265,7 @@ def _refused(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Rejected) ->
         desk.broken = answer.reason
         desk.try_later(tx, claim, desk.backoff(claim), answer.reason)
         pause(tx, desk.name, desk.now() + desk.backoff(claim))
-        for lane in due.waiting_lanes(tx, desk.name):
+        for lane in next.waiting_lanes(tx, desk.name):
             desk.tell_fallback(tx, lane)
     else:
         desk.give_up(tx, claim, answer.reason)

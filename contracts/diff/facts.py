@@ -8,7 +8,6 @@ from datetime import date
 from itertools import pairwise
 
 from dq.contracts.diff import promises
-from dq.contracts.diff import promises as schedule_compare
 from dq.contracts.diff.element import Change, ElementKind, FlatElement, Motion, Value
 from dq.contracts.diff.promises import Fires, PromisedLevel, Timing
 
@@ -208,7 +207,7 @@ def _relation(first: Value | None, second: Value | None, start: date) -> dict[st
         order = promises.compare_levels(before, after)
         return None if order == 0 else {"order": order}
     if isinstance(before, Timing) and isinstance(after, Timing):
-        fires = schedule_compare.compare_timings(before, after, start)
+        fires = promises.compare_timings(before, after, start)
         return None if fires is Fires.SAME else {"fires": fires}
     return None if before == after else {}
 

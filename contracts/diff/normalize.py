@@ -10,7 +10,6 @@ from typing import Any
 
 from dq.contracts import extension
 from dq.contracts.diff import promises
-from dq.contracts.diff import promises as schedule_compare
 from dq.contracts.diff.element import (
     SERVER_DEFAULTS,
     ElementKind,
@@ -181,7 +180,7 @@ def slas(contract: Contract) -> Iterator[FlatElement]:
             del found["scheduler"]
         delivery, _ = extension.delivery(contract, sla)
         if sla.schedule is not None:
-            timing = schedule_compare.timing(sla.schedule, _in_zone(delivery))
+            timing = promises.timing(sla.schedule, _in_zone(delivery))
             shown = f"{sla.schedule} ({delivery.timezone})" if delivery else sla.schedule
             found["schedule"] = value(sla, "schedule", timing, shown)
         if about:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dq.contracts.sql.allow import NODES, NOT_OF_A_ROW, SqlDialect, words
+from dq.contracts.sql.allow import SqlDialect
+from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW, words
 from dq.contracts.sql.limits import ALL
 from dq.contracts.sql.reading import Relation
 

@@ -16,8 +16,6 @@ from dq.contracts.model import Quality, SchemaObject
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.aggregate import Folded, folded, shown
 from dq.contracts.sql.allow import (
-    NOT_OF_A_ROW,
-    OF_A_ROW,
     Forbidden,
     SqlDialect,
     unquoted,
@@ -26,6 +24,7 @@ from dq.contracts.sql.allow import (
     vouch_for_tokens,
     vouch_for_tree,
 )
+from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
 from dq.contracts.sql.limits import vouch_for_cost, with_bounded_patterns
 from dq.contracts.sql.reading import columns, fields, qualified, read, read_condition
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dq.contracts.sql.allow import AGGREGATES, Forbidden
+from dq.contracts.sql.allow import Forbidden
+from dq.contracts.sql.allowlist import AGGREGATES
 from dq.contracts.sql.limits import (
     ALL,
     ITEMS,

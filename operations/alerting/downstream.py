@@ -10,7 +10,6 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, insert, select
 
 from dq.alerts import inhibition
-from dq.alerts import inhibition as root_cause
 from dq.alerts.inhibition import Product
 from dq.alerts.tables import lineage
 from dq.contracts.lineage import declares, inputs
@@ -72,7 +71,7 @@ def with_own_cause(tx: Connection, misses: Sequence[PastMiss], now: datetime) ->
     for one in misses:
         spans[one.kept.cycle.contract, one.kept.cycle.object].append(_span(one, now))
     broken = {product: (min(those)[0], "/".join(product)) for product, those in spans.items()}
-    cause_of = root_cause.causes(broken, _made_from(tx))
+    cause_of = inhibition.causes(broken, _made_from(tx))
 
     def waited(one: PastMiss) -> bool:
         begin, end = _span(one, now)

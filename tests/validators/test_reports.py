@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
+from dq.contracts.escaping import markdown_text
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.validators.lint import Linted, lint_files
 from dq.validators.lint.report import From, Screen, moved
@@ -234,7 +235,7 @@ def test_markdown_begins_with_the_mark_of_the_one_comment(linted: Linted) -> Non
 
 
 def test_markdown_shows_text_as_text_and_notifies_nobody() -> None:
-    shown = markdown.escaped("<b>@ana</b> | *x* [y](https://z.example) #12 `q` <i> &amp;")
+    shown = markdown_text("<b>@ana</b> | *x* [y](https://z.example) #12 `q` <i> &amp;")
 
     assert shown == (
         r"`<b>@ana</b>` &#124; \*x\* `[y](https://z.example)` `#12` &#96;q&#96; &lt;i&gt; `&amp;`"

@@ -43,7 +43,7 @@ def summary(linted: Linted, sections: Sequence[str] = ()) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are Markdown already, see `escaped` and `code`."""
+    """A table; cells are Markdown already, see `markdown_text` and `markdown_code`."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 

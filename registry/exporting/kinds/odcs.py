@@ -1,6 +1,6 @@
 """ODCS of another version: the whole contract, in the words that this version has.
 
-Which key and value arrived when is told by `versions.py` and `servers.py` of the contract.
+Which key and value arrived when is told by `odcs.py` and `servers.py` of the contract.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from dq.contracts import extension, odcs
-from dq.contracts import odcs as versions
 from dq.contracts.model import (
     PLACE,
     Contract,
@@ -33,16 +32,16 @@ Values = dict[str, object]
 _INSTEAD = {"timestamp": "date", "time": "string", "map": "object", "vector": "array"}
 # Key of an exclusive bound -> the bound that it was a flag of, in 3.0.
 _FLAGS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
-_LATER_METRICS = {later: earlier for earlier, later in versions.EARLIER_METRICS.items()}
+_LATER_METRICS = {later: earlier for earlier, later in odcs.EARLIER_METRICS.items()}
 # Texts of 3.0.0 have keys that its JSON Schema lacks; they are kept.
-_STRICT: versions.Version = (3, 1, 0)
+_STRICT: odcs.Version = (3, 1, 0)
 
 
 def write(target: str, contract: Contract, objects: list[SchemaObject]) -> Exported:
     """The contract. Raises UsageError for some of its objects: a contract is whole."""
     if len(objects) < len(contract.objects):
         raise UsageError("odcs is of the whole contract.", "Leave --object out.")
-    converter = _Converter(versions.of(target), contract.odcs)
+    converter = _Converter(odcs.of(target), contract.odcs)
     made = converter.values(contract)
     text = "\n".join(block({**made, "apiVersion": target}, "")) + "\n"
     return Exported(text, converter.losses.all())
@@ -52,8 +51,8 @@ def write(target: str, contract: Contract, objects: list[SchemaObject]) -> Expor
 class _Converter:
     """From one version to another, either way."""
 
-    target: versions.Version
-    source: versions.Version
+    target: odcs.Version
+    source: odcs.Version
     losses: Losses = field(default_factory=Losses)
     moved: list[Values] = field(default_factory=list)
     """Terms of deliveries, which stand at the contract where service levels take none."""
@@ -63,7 +62,7 @@ class _Converter:
         kind = type(node).__name__
         made: Values = {}
         for key, value in _written(node):
-            since = versions.KEY_SINCE.get((kind, key), (3, 0, 0))
+            since = odcs.KEY_SINCE.get((kind, key), (3, 0, 0))
             if since > self.target and since >= _STRICT:
                 self._leave(node, kind, key)
                 continue
@@ -89,11 +88,11 @@ class _Converter:
         if (kind, key) not in _REPLACED and not ours:
             self.losses.leave(node.path(key), key)
 
-    def crosses(self, arrived: versions.Version) -> bool:
+    def crosses(self, arrived: odcs.Version) -> bool:
         """Whether the target is older than a version and the source is not."""
         return self.target < arrived <= self.source
 
-    def reaches(self, arrived: versions.Version) -> bool:
+    def reaches(self, arrived: odcs.Version) -> bool:
         """Whether the target has what the source is too old for."""
         return self.source < arrived <= self.target
 
@@ -136,7 +135,7 @@ def _contract(to: _Converter, node: Node, made: Values) -> None:
 def _property(to: _Converter, node: Node, made: Values) -> None:
     assert isinstance(node, Property)
     logical = node.logical_type or ""
-    since = versions.VALUE_SINCE.get(("Property", "logicalType", logical), (3, 0, 0))
+    since = odcs.VALUE_SINCE.get(("Property", "logicalType", logical), (3, 0, 0))
     if since > to.target:
         made["logicalType"] = _INSTEAD[logical]
         made["physicalType"] = str(catalog_type(node))
@@ -190,7 +189,7 @@ def _quality(to: _Converter, node: Node, made: Values) -> None:
             made |= {"type": "text", "description": node.description or node.rule}
             to.losses.note(node.path("rule"), f"{node.rule} without a bound", "a text")
             return
-        made["metric"] = versions.EARLIER_METRICS.get(node.rule, node.rule)
+        made["metric"] = odcs.EARLIER_METRICS.get(node.rule, node.rule)
         if made.get("validValues") is not None:
             made["arguments"] = {"validValues": made.pop("validValues")}
 
@@ -271,7 +270,7 @@ _AFTER: dict[str, Callable[[_Converter, Node, Values], None]] = {
 KIND = ExportKind(
     "odcs",
     "the contract in another version of ODCS",
-    partial(write, versions.NEWEST),
-    others={name: partial(write, name) for name in versions.SUPPORTED},
+    partial(write, odcs.NEWEST),
+    others={name: partial(write, name) for name in odcs.SUPPORTED},
     comment="#",
 )

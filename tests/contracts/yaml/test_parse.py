@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from dq.contracts import odcs
-from dq.contracts import odcs as versions
 from dq.contracts.model import Contract, Member, Team
 from dq.contracts.typed import MAX_FINDINGS
 from dq.contracts.yaml.parse import nodes, parse
@@ -269,7 +268,7 @@ def test_older_formats_are_one_fault(text: str) -> None:
     assert [one.rule for one in parsed.findings] == ["old-format"]
 
 
-@pytest.mark.parametrize("api", versions.SUPPORTED)
+@pytest.mark.parametrize("api", odcs.SUPPORTED)
 def test_every_supported_version_is_read(read, api: str) -> None:
     assert read("", api).findings == []
 

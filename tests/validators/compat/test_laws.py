@@ -17,8 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts import extension, model, odcs
-from dq.contracts import model as schema
-from dq.contracts import model as shared_nodes
 from dq.contracts.diff.element import FOLDED, Change, ElementKind, Motion
 from dq.contracts.model import PLACE, Node
 from dq.contracts.shared.outcome import Location
@@ -52,11 +50,11 @@ WHOLE = {
     model.CustomProperty,
     model.AuthoritativeDefinition,
     model.Description,
-    shared_nodes.Constraint,
-    shared_nodes.VerifiedStatement,
-    shared_nodes.Instructions,
+    model.Constraint,
+    model.VerifiedStatement,
+    model.Instructions,
     model.EnumValue,
-    schema.Synonym,
+    model.Synonym,
     model.MapTypes,
     model.Member,
     model.Team,
@@ -98,11 +96,10 @@ def test_every_attribute_of_the_model_has_a_row(node: type[Node], kind: ElementK
 def test_every_model_of_the_contract_is_compared() -> None:
     nodes = {
         one
-        for module in (model, shared_nodes, schema)
-        for one in vars(module).values()
-        if isinstance(one, type) and issubclass(one, Node) and one.__module__ == module.__name__
+        for one in vars(model).values()
+        if isinstance(one, type) and issubclass(one, Node) and one.__module__ == model.__name__
     }
-    holders = {model.Extensible, model.Described, model.Element, model.TypeOptions}
+    holders = {Node, model.Extensible, model.Described, model.Element, model.TypeOptions}
 
     assert nodes - holders == KINDS.keys() | WHOLE
 

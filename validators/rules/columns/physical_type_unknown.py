@@ -20,7 +20,6 @@ Mend: Write the type as Spark SQL does. Contracts of which no server is a lake m
 import re
 
 from dq.contracts import types
-from dq.contracts import types as columns
 from dq.contracts.model import Property
 from dq.contracts.shared.wording import nearest
 from dq.validators.facts import on_lake
@@ -70,7 +69,7 @@ def _nested(prop: Property, word: str) -> str | None:
     if example is None:
         return None
     if prop.properties or prop.items is not None or prop.map is not None:
-        declared = columns.catalog_type(prop.model_copy(update={"physical_type": None}))
+        declared = types.catalog_type(prop.model_copy(update={"physical_type": None}))
         if declared.parts and len(str(declared)) <= _LONGEST:
             return f"Write '{declared}', which its parts make, or leave physicalType out."
     return f"Write it with the types of its parts, e.g. '{example}'."
