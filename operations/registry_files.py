@@ -22,15 +22,15 @@ from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.cycle import DeliveryPlace
-from dq.dataquality.delivery.history.audit import Promises
-from dq.dataquality.delivery.key_ownership import KeyHolder, holders
 from dq.lake.storage import Files
 from dq.operations.runtime.context import is_root
-from dq.store.engine import Store
 from dq.validators.git.history import every_text
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.cycle import Watched
+    from dq.dataquality.delivery.history.audit import Promises
+    from dq.dataquality.delivery.key_ownership import KeyHolder
+    from dq.store.engine import Store
 
 
 # Contracts from paths, for commands that use contracts rather than judge them.
@@ -173,6 +173,8 @@ def load_watched(
     try:
         return load(paths, note, rests)
     except Unreadable:
+        from dq.dataquality.delivery.key_ownership import holders  # SQL, which most readers do not need
+
         with store.read() as tx:
             known = holders(tx)
         emptied = [path for path in paths if _was_emptied(path, known)]

@@ -8,7 +8,6 @@ from pathlib import Path
 import typer
 
 from dq.cli.context import here
-from dq.cli.shown import register
 from dq.cli.terminal import output
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed, read
@@ -70,7 +69,9 @@ def command(
         output.as_json(found.as_dict())
     elif format is output.PageFormat.MARKDOWN:
         title = f"## {markdown_code(new.id)} {markdown_text(old.version)} → {markdown_text(new.version)}"
-        output.block("\n\n".join([title, *register.sections(found)]) + "\n")
+        from dq.cli.shown.register import sections
+
+        output.block("\n\n".join([title, *sections(found)]) + "\n")
     else:
         _print(old, new, found, day)
     raise typer.Exit(1 if found.verdict is Verdict.BREAK else 0)
