@@ -15,7 +15,7 @@ from fakes import golden
 ROOT = Path(__file__).parent.parent
 FOLDERS = (
     *("alerts", "api", "cli", "contracts", "dataquality", "lake"),
-    *("portal", "registry", "store", "validators"),
+    *("operations", "portal", "registry", "store", "validators"),
 )
 
 

@@ -22,7 +22,7 @@ from dq.cli.main import application, names
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     *("alerts", "api", "cli", "contracts", "dataquality", "lake"),
-    *("portal", "registry", "store", "validators"),
+    *("operations", "portal", "registry", "store", "validators"),
 )
 COMMAND = re.compile(r"\bdq((?: --?[a-z][a-z-]*| [a-z][a-z-]*\b(?!\.)|[ =]\{\}|[ =][A-Z.…]+)+)")
 FLOW = contract("orders").partition("schema:")[0] + (

@@ -21,7 +21,7 @@ from dq.store import open_store, version
 from dq.store.schema import TABLE_MODULES, Json, UtcDateTime, declared
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("alerts", "cli", "contracts", "dataquality", "portal", "registry", "validators")
+PACKAGES = ("alerts", "cli", "contracts", "dataquality", "operations", "portal", "registry", "validators")
 
 
 def test_a_new_store_has_the_newest_schema(url):
