@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dq.operations.frames import backtest, check
     from dq.operations.propose import propose
     from dq.operations.publish import Delivered, publish
+    from dq.operations.register import RegisterOutcome, register
     from dq.operations.sample import sample
     from dq.operations.status import PromisesStanding, status
     from dq.operations.validate import diff, validate
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding", "Delivered",
     "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Proposal", "Proposed",
-    "Question", "Report", "Violated", "WatchOutcome", "aggregate", "backtest", "check", "cycle", "diff",
-    "gate", "left_out", "load", "propose", "publish", "sample", "schema", "split", "sql_text", "status",
-    "validate", "watch",
+    "Question", "RegisterOutcome", "Report", "Violated", "WatchOutcome", "aggregate", "backtest",
+    "check", "cycle", "diff", "gate", "left_out", "load", "propose", "publish", "register", "sample",
+    "schema", "split", "sql_text", "status", "validate", "watch",
 ]  # fmt: skip
 
 _HOMES = {
@@ -69,6 +70,8 @@ _HOMES = {
     "Proposed": "dq.dataquality.proposal.propose",
     "Proposal": "dq.dataquality.proposal.facts",
     "publish": "dq.operations.publish",
+    "register": "dq.operations.register",
+    "RegisterOutcome": "dq.operations.register",
     "Delivered": "dq.operations.publish",
     # How promises stand, and what a consumer waits for.
     "PromisesStanding": "dq.operations.status",

@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.shared.wording import suggestion
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
-from dq.operations.register import Governed
+from dq.operations.catalog_tables import Governed
 from dq.operations.runtime.context import World
 from dq.operations.subscriptions import AgreedSubscriptions
 from dq.registry.apply import Result

@@ -18,6 +18,11 @@ def _registry(folder: Path) -> Place:
     return place
 
 
+def _below(place: Place, document: object) -> object:
+    """A JSON document without the folder that it names files by."""
+    return json.loads(json.dumps(document).replace(f"{place.folder}/", ""))
+
+
 @pytest.fixture
 def twins(tmp_path: Path) -> tuple[Place, Place]:
     """Two folders of the same content: one for the command, one for the function."""
@@ -61,3 +66,40 @@ def test_watch_keeps_its_notes(twins: tuple[Place, Place]) -> None:
     notes = [text.replace(f"{function.folder}/", "") for text in outcome.notes]
     assert "orders is draft, so its deliveries are not judged." in notes
     assert [f"dq: {text}" for text in notes] == ran.err.splitlines()
+
+
+def test_register_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for options, arguments, code in (
+        (("--check",), {}, 1),
+        (("--apply",), {"apply": True}, 0),
+        (("--check",), {}, 0),
+    ):
+        ran = command.dq("register", "registry", "--format", "json", *options)
+        outcome = dq.register("registry", folder=function.folder, **arguments)
+
+        assert ran.code == code, ran.all
+        assert outcome.exit_code == 0
+        assert outcome.pending == (code == 1 or "apply" in arguments)
+        assert _below(command, ran.json) == _below(function, outcome.as_dict())
+
+
+def test_register_refuses_what_excludes_each_other(twins: tuple[Place, Place]) -> None:
+    with pytest.raises(dq.DqError, match="--plan says what --apply may do"):
+        dq.register("registry", plan="plan.json", folder=twins[1].folder)
+
+
+def test_register_names_what_could_not_be_registered(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        place.put(
+            "registry/items.odcs.yaml",
+            contract("items").replace("logicalType: integer", "logicalType: nonsense"),
+        )
+    ran = command.dq("register", "registry", "--apply", "--prune", "--format", "json")
+    outcome = dq.register("registry", apply=True, prune=True, folder=function.folder)
+
+    assert ran.code == 3 == outcome.exit_code
+    assert _below(command, ran.json) == _below(function, outcome.as_dict())
+    assert outcome.unpruned
+    assert outcome.findings

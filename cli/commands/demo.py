@@ -12,10 +12,11 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.commands import _ticks, portal, register, status
+from dq.cli.commands import _ticks, portal, status
 from dq.cli.context import here, note
 from dq.cli.shown import alerts
 from dq.cli.shown.check import describe
+from dq.cli.shown.register import describe as describe_plan
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import MissingTool, UsageError
 from dq.dataquality.delivery import heartbeat
@@ -23,7 +24,7 @@ from dq.dataquality.delivery.history import compliance
 from dq.dataquality.delivery.tick import tick
 from dq.dataquality.results import check_runs
 from dq.lake.storage import Storages
-from dq.operations import demo
+from dq.operations import demo, register
 from dq.operations import demo as lake_tables
 from dq.operations import demo as scenario
 from dq.operations.alerting import send
@@ -34,7 +35,6 @@ from dq.operations.runtime.settings import Settings
 from dq.operations.runtime.spark import SparkAtNeed, session
 from dq.operations.validate import judge
 from dq.registry.catalog import CatalogSettings as CatalogSettings
-from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store
 from dq.validators.reports import reports_of
 
@@ -81,8 +81,10 @@ def _all_steps(world: World, shown: Path) -> World:
     loaded = load([world.folder / "registry"], world.note)
     store = world.store()
     _title("3. Register: the catalog is made to match")
-    local = open_catalog("local", CatalogSettings(store=store))
-    register.run(world, world.folder / "registry", loaded.contracts, store, local)
+    registered = register.run(
+        world, store, register.RegisterRequest((world.folder / "registry",), apply=True)
+    )
+    describe_plan(registered.plan, registered.results, applied=True)
     _title(f"4. Ten days around {scenario.FIRST:%-d %B} 2013: deliver, watch, check")
     made = demo.Producer(spark, world.folder / "lake", sources)
     _play(world, loaded, store, made)

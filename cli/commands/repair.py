@@ -21,9 +21,9 @@ from dq.contracts.shared.outcome import DqError, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.lake.paths import PlacedPartition, partition_folder
 from dq.lake.storage import Storages, files_for
+from dq.operations.catalog_tables import ServerOf, server_choice
 from dq.operations.data_places import placements
 from dq.operations.key_ownership import settled
-from dq.operations.register import ServerOf, server_choice
 from dq.operations.registry_files import each, load
 from dq.operations.runtime.context import World, located, registry_root
 from dq.operations.runtime.spark import opened

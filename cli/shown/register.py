@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from dq.cli.terminal import output
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.contracts.shared.outcome import Finding
-from dq.operations.register import Governed, governed_lines
+from dq.operations.catalog_tables import Governed, governed_lines
+from dq.operations.register import RegisterOutcome
 from dq.registry.apply import Ending, Logged, Result
-from dq.registry.diff import Action, ActionKind, CatalogPlan, TableChange
+from dq.registry.diff import Action, ActionKind, CatalogPlan
 from dq.registry.plan import change_lines, render
 from dq.validators.compat import Comparison, Verdict
 from dq.validators.compat.classified_change import Aspect
@@ -26,7 +26,7 @@ _ROOM = 50_000
 _TABLES_HEADER = ("", "table", "grade", "what")
 
 
-def describe(plan: CatalogPlan, results: list[Result], *, applied: bool) -> None:
+def describe(plan: CatalogPlan, results: Sequence[Result], *, applied: bool) -> None:
     """The plan as a diff, and what became of it."""
     for text in render(plan):
         output.line(f"  {text}")
@@ -42,42 +42,9 @@ def describe(plan: CatalogPlan, results: list[Result], *, applied: bool) -> None
         output.line("Nothing was written. Add --apply to make it so.")
 
 
-def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
-    """The plan and its results for machines."""
-    # Several actions may be about one table, where several contracts want it.
-    endings: list[Result | None] = [*results] or [None] * len(plan.actions)
-    return {
-        "actions": [
-            {
-                "table": ".".join(action.key),
-                "kind": action.kind,
-                "grade": action.grade,
-                "note": action.note,
-                "changes": [_changed(change) for change in action.changes],
-                "ending": result.ending if result else None,
-                "error": str(result.error) if result and result.error else None,
-            }
-            for action, result in zip(plan.actions, endings, strict=True)
-        ]
-    }
-
-
-def _changed(change: TableChange) -> dict[str, object]:
-    return {
-        "field": change.field,
-        "name": change.name,
-        "before": change.before,
-        "after": change.after,
-        "grade": change.grade,
-        "rule": change.rule,
-        "drift": change.drift,
-    }
-
-
-def as_markdown(
-    plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequence[str], beside: Sequence[Governed] = ()
-) -> str:
+def as_markdown(outcome: RegisterOutcome) -> str:
     """The plan as the one comment on a pull request that is kept; what does not fit is counted."""
+    plan, findings = outcome.plan, outcome.findings
     counts = Counter(action.kind for action in plan.actions)
     said = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
     parts = [MARKER, f"## Catalog: {said or 'nothing to do'}"]
@@ -90,11 +57,11 @@ def as_markdown(
             for one in findings
         ]
         parts += _fitting(("where", "why"), wrong, "findings")
-    for governed in beside:
+    for governed in outcome.governed:
         if lines := governed_lines(governed):
             parts.append(f"### {governed.name}")
             parts += _fitting(("what",), [(markdown_text(line),) for line in lines], "changes")
-    parts += [f"Orphans are not judged: {markdown_text(reason)}." for reason in unclear[:1]]
+    parts += [f"Orphans are not judged: {markdown_text(reason)}." for reason in outcome.unclear[:1]]
     return "\n\n".join(parts) + "\n"
 
 
