@@ -141,7 +141,7 @@ def judge(world: World, store: Store, request: WatchRequest, lookout: Lookout) -
         return WatchOutcome(now, reason)
     if request.since is not None and request.since > now:
         raise UsageError(
-            f"since {request.since:%Y-%m-%dT%H:%M:%SZ} is after {now:%Y-%m-%dT%H:%M:%SZ}.",
+            f"--since {request.since:%Y-%m-%dT%H:%M:%SZ} is after {now:%Y-%m-%dT%H:%M:%SZ}.",
             "Name an instant of before.",
         )
     paths, server, channel = list(request.paths), request.server, request.channel
