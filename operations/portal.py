@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from dq.operations.validate import policy_of, written
-from dq.portal.writing.request import WaiverEnd
+from dq.portal.generation.state import WaiverEnd
 from dq.validators.lint import rules_of
 
 SOON = timedelta(days=30)

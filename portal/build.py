@@ -9,19 +9,17 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 
-from dq.portal.facts import incidents as incident_facts
-from dq.portal.facts import touched
-from dq.portal.facts import watcher as watching
-from dq.portal.facts.card import Card, Problem
+from dq.portal.data import store_queries
+from dq.portal.data import store_queries as incident_facts
+from dq.portal.data import store_queries as watching
+from dq.portal.data.contract_summary import Card, Problem
+from dq.portal.generation import output_folder, pages, state, templates
+from dq.portal.generation.histories import histories
+from dq.portal.generation.output_folder import Site
+from dq.portal.generation.pages import Screens
+from dq.portal.generation.plan import SitePlan, plan, read_cards
+from dq.portal.generation.state import Crew, KeptContract, PortalRequest, PortalSummary, SiteState
 from dq.portal.views.lists import ProductRow
-from dq.portal.writing import products, site, state, templates
-from dq.portal.writing.crew import Crew
-from dq.portal.writing.histories import histories
-from dq.portal.writing.plan import SitePlan, plan, read_cards
-from dq.portal.writing.request import PortalRequest, PortalSummary
-from dq.portal.writing.screens import Screens
-from dq.portal.writing.site import Site
-from dq.portal.writing.state import KeptContract, SiteState
 
 KEPT_FOR = timedelta(days=90)
 """Ended incidents have pages for so long."""
@@ -29,8 +27,8 @@ KEPT_FOR = timedelta(days=90)
 
 def build(request: PortalRequest) -> PortalSummary:
     """Writes the site, and says what it did. Raises UsageError for a folder that is no portal's."""
-    templates.needed()
-    with site.opened(request.out) as held, Crew(request.workers) as crew:
+    templates.require_templates()
+    with output_folder.opened(request.out) as held, Crew(request.workers) as crew:
         return _build(held, crew, request)
 
 
@@ -50,7 +48,7 @@ def _nothing_collected() -> Iterator[None]:
 def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     with _nothing_collected():
         before, unfinished = state.load(held), held.planned()
-        made_by = f"{templates.digest()} {request.tick}"
+        made_by = f"{templates.templates_digest()} {request.tick}"
         if before.made_by != made_by:
             # Pages are made otherwise now; what was there is known, so that it can be removed.
             before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
@@ -58,11 +56,11 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
         told = histories(held, request, read.files, read.cards, crew)
         with request.store.read() as tx:
             watcher = watching.watcher(tx, request.now, request.tick, request.as_of)
-            incidents = incident_facts.incidents(tx, request.now - KEPT_FOR, request.as_of)
-            marks = touched.marks(tx)
-            moved = touched.touched(tx, before.marks, marks)
+            incidents = incident_facts.stored_incidents(tx, request.now - KEPT_FOR, request.as_of)
+            marks = store_queries.watermarks(tx)
+            moved = store_queries.changed_since(tx, before.marks, marks)
         made = plan(held, read, incidents, moved, before, request, told.of)
-    held.plan([*made.kept_paths, *(path for job in made.jobs for path in products.paths_of(job.card))])
+    held.plan([*made.kept_paths, *(path for job in made.jobs for path in pages.paths_of(job.card))])
     rows = _written(held, crew, made, read.cards, request)
     with _nothing_collected():
         cards = [row.card for row in rows]
@@ -102,7 +100,7 @@ def _written(
     """The rows of all products, once the pages of those that changed are there."""
     held.keep(made.kept_paths)
     summaries, changed = dict(made.kept), dict[str, Problem]()
-    for some in products.write(
+    for some in pages.write(
         held, made.jobs, request.store_url, request.now, request.as_of, request.tick, crew
     ):
         summaries |= some.rows

@@ -18,7 +18,7 @@ from dq.operations.portal import ending
 from dq.operations.registry_files import Loaded
 from dq.operations.runtime.context import World, pace, processors, registry_root
 from dq.operations.subscriptions import load_subscriptions
-from dq.portal.writing.request import PortalRequest, PortalSummary, WaiverEnd
+from dq.portal.generation.state import PortalRequest, PortalSummary, WaiverEnd
 
 app = typer.Typer(no_args_is_help=True)
 

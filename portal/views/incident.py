@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from dq.alerts.incident import TITLE, Facts
-from dq.portal.facts.incidents import IncidentFacts
-from dq.portal.facts.names import slug
+from dq.portal.data.contract_summary import slug
+from dq.portal.data.store_queries import IncidentFacts
+from dq.portal.views.formatting import Values, cut, instant, said_state
 from dq.portal.views.product import Link, incident_row
-from dq.portal.views.words import Values, cut, instant, said_state
 
 _KINDS = {
     "opened": "It broke, and the incident was opened",

@@ -1,20 +1,26 @@
-"""The first screen, and lists of products that have several pages."""
+"""The screens over many products: today, lists, domains, changes, and the search."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from functools import cache
+from hashlib import sha256
+from statistics import median
+from typing import Any, TypeVar
 
-from dq.portal.facts.card import Card
-from dq.portal.facts.incidents import IncidentFacts
-from dq.portal.facts.product import ProductState
-from dq.portal.facts.summary import Summary
-from dq.portal.facts.watcher import Watcher
-from dq.portal.views.product import incident_row
-from dq.portal.views.words import STATES, Values, cut, instant, instant_of, length
+from dq.contracts.shared.wording import block, counted, in_json
+from dq.portal.data.contract_summary import Card, domain_page
+from dq.portal.data.product import ProductState, Summary
+from dq.portal.data.store_queries import IncidentFacts, Watcher
+from dq.portal.data.versions import Broke, VersionChange, VersionHistory
+from dq.portal.views.formatting import STATES, Values, Word, cut, instant, instant_of, length
+from dq.portal.views.product import change_values, incident_row, says_nothing
+
+# The first screen, and lists of products that have several pages.
 
 SHOWN = 20
 """So many products stand in a list of the first page; the rest is behind a link."""
@@ -60,7 +66,7 @@ _SECTIONS = (
 )  # fmt: skip
 
 
-def today(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watcher: Watcher) -> Values:
+def today_page(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watcher: Watcher) -> Values:
     """The first page: what is wrong now, what nobody knows, what is nearly spent, what is new."""
     by_state: dict[ProductState, list[ProductRow]] = defaultdict(list)
     for one in rows:
@@ -165,7 +171,7 @@ def made_from(one: ListPage) -> tuple[Any, ...]:
     return one.title, one.number, one.pages, one.total, one.before, one.after, rows
 
 
-def listing(one: ListPage) -> Values:
+def listing_page(one: ListPage) -> Values:
     """The values of such a page."""
     return {
         "title": one.title,
@@ -176,3 +182,279 @@ def listing(one: ListPage) -> Values:
         "after": one.after,
         "rows": [row(each) for each in one.rows],
     }
+
+
+# The report of a domain: how its promises are kept, how fast it mends, how much it promises.
+
+_WORST = 5
+
+
+def by_domain(rows: Iterable[ProductRow]) -> dict[str, list[ProductRow]]:
+    """The products by their domain, in order; what names none is of the empty one."""
+    found: dict[str, list[ProductRow]] = defaultdict(list)
+    for one in rows:
+        found[one.card.domain].append(one)
+    return dict(sorted(found.items()))
+
+
+def domain_report(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Values:
+    """The report of a domain: how its promises are kept, how fast it mends, how much it promises."""
+    summaries = [one.summary for one in rows]
+    good, bad = sum(one.good for one in summaries), sum(one.bad for one in summaries)
+    acknowledged = [minutes for one in summaries for minutes in one.acknowledged]
+    resolved = [minutes for one in summaries for minutes in one.resolved]
+    clauses, enforced = sum(one.clauses for one in summaries), sum(one.enforced for one in summaries)
+    in_time = f"{int(1000 * good / (good + bad)) / 10:.1f}%" if good + bad else "-"
+    covered = f"{int(1000 * enforced / clauses) / 10:.1f}%" if clauses else "-"
+    worst = sorted((one for one in rows if one.state in _MATTERS or one.summary.bad), key=_badness)
+    return {
+        "title": name or "Products of no domain",
+        "as_of": instant(watcher.now),
+        "figures": [
+            ("Products", f"{len(rows):,}", ""),
+            ("In time", in_time, f"{good:,} of {good + bad:,} deliveries in their windows"),
+            ("Budgets exhausted", f"{sum(one.exhausted for one in summaries):,}", ""),
+            ("To acknowledge", *_median(acknowledged, "acknowledged")),
+            ("To resolve", *_median(resolved, "resolved")),
+            ("Enforced", covered, f"{enforced:,} of {counted(clauses, 'clause')} on schema and data"),
+        ],
+        "worst": [row(one) for one in worst[:_WORST]],
+    }  # fmt: skip
+
+
+def _median(minutes: Sequence[float], done: str) -> tuple[str, str]:
+    if not minutes:
+        return "-", f"no incident was {done}"
+    return length(median(minutes)), f"median of {counted(len(minutes), 'incident')}"
+
+
+_MATTERS = (ProductState.UNREADABLE, ProductState.BROKEN, ProductState.LATE, ProductState.UNKNOWN)
+
+
+def _badness(one: ProductRow) -> tuple[Any, ...]:
+    counted_cycles = one.summary.good + one.summary.bad
+    return (
+        list(ProductState).index(one.state),
+        -(one.summary.bad / counted_cycles if counted_cycles else 0),
+        one.card.title,
+    )
+
+
+def domain_line(name: str, rows: Sequence[ProductRow]) -> Values:
+    """A domain in the list of all."""
+    good, bad = sum(one.summary.good for one in rows), sum(one.summary.bad for one in rows)
+    matters = (ProductState.BROKEN, ProductState.LATE)
+    unknown = (ProductState.UNKNOWN, ProductState.UNREADABLE)
+    return {
+        "name": name or "(none)",
+        "page": domain_page(name),
+        "products": len(rows),
+        "in_time": f"{int(1000 * good / (good + bad)) / 10:.1f}%" if good + bad else "-",
+        "bad": sum(one.state in matters for one in rows),
+        "unknown": sum(one.state in unknown for one in rows),
+    }
+
+
+# The screen of what changed of contracts, what ends soon, and which waivers do.
+
+
+@dataclass(frozen=True, slots=True)
+class NotedChange:
+    """A contract that is new or has changed since an earlier build, and when that was noticed (ISO, UTC)."""
+
+    at: str
+    key: str
+    title: str
+    slug: str
+    before: str
+    after: str
+
+
+def changes_page(
+    noted: Sequence[NotedChange],
+    rows: Sequence[ProductRow],
+    histories: Mapping[str, VersionHistory],
+    waivers: Sequence[Values] | None,
+    watcher: Watcher,
+) -> Values:
+    """What changed of contracts, what ends soon, and which waivers do.
+
+    Changes are those that Git has. Of contracts of which it tells nothing they are those that were noticed
+    between two builds, and what they broke is not known.
+    """
+    ending = [one for one in rows if one.card.announced or one.card.status == "deprecated"]
+    known = {one.card.key: history for one in rows if (history := histories.get(one.card.file))}
+    told = [
+        (change.at or _LATEST, {**change_values(change), **_product(one.card.title, one.card.slug)})
+        for one in rows
+        if one.card.file in histories
+        for change in histories[one.card.file].changes
+        if not says_nothing(change)
+    ]
+    for one in noted:
+        history = known.get(one.key)
+        if history is None or history.unknown:
+            change = VersionChange(one.before, one.after, Broke.UNKNOWN, one.at)
+            row_ = {**change_values(change), **_product(one.title, one.slug), "noticed": True}
+            told.append((one.at, row_ if one.before else {**row_, "state": _NEW}))
+    told.sort(key=lambda pair: pair[0], reverse=True)
+    return {
+        "as_of": instant(watcher.now),
+        "changed": [values for _, values in told[:_CHANGES]],
+        "unknown": sorted({one.unknown for one in known.values() if one.unknown}),
+        "ends": [
+            {**row(one), "announced": one.card.announced, "status": one.card.status}
+            for one in ending[:PER_PAGE]
+        ],
+        "waivers": waivers,
+    }
+
+
+_CHANGES = 200
+_NEW = Word("resting", "new")
+# What is not committed yet stands first.
+_LATEST = "~"
+
+
+def _product(title: str, slug: str) -> Values:
+    return {"product": cut(title, 120), "slug": slug, "noticed": False}
+
+
+# The screen of the search: what can be filtered by, and all domains for who has no script.
+
+# A longer list is none to choose from, and the page would grow with it.
+_OPTIONS = 300
+# So few can be looked through without a search.
+_FEW = 50
+
+
+def find_page(rows: Sequence[ProductRow], shelf: Callable[[str, str], str]) -> Values:
+    """The page of the search: what can be filtered by, and the domains for who has no script.
+
+    `shelf` names the file that holds the products of one value of one filter.
+    """
+    domains = by_domain(rows)
+    owners = sorted({owner for one in rows for owner in one.card.owners[:3]})
+    kinds = sorted({kind for one in rows for kind in one.card.classifications})
+    states = [state for state in ProductState if any(one.state is state for one in rows)]
+    return {
+        "total": len(rows),
+        "filters": [
+            _filter("domain", "Domain", [(shelf("domain", name), name) for name in domains if name]),
+            _filter("owner", "Owner", [(shelf("owner", name), name) for name in owners]),
+            _filter("status", "Status", [(shelf("status", one.value), STATES[one].text) for one in states]),
+            _filter("classification", "Classification", [(shelf("classification", x), x) for x in kinds]),
+        ],
+        "few": [row(one) for one in sorted(rows, key=_title)] if len(rows) <= _FEW else [],
+        "domains": [(name or "(none)", domain_page(name), len(those)) for name, those in domains.items()],
+    }  # fmt: skip
+
+
+def _title(one: ProductRow) -> str:
+    return one.card.title.lower()
+
+
+def _filter(name: str, label: str, options: Sequence[tuple[str, str]]) -> Values:
+    shown = [(file, cut(text, 80)) for file, text in options[:_OPTIONS]]
+    return {"name": name, "label": label, "options": shown}
+
+
+# What the search looks up: files for words that begin alike, and one for each value of each filter.
+#
+# They are JavaScript that calls one function with JSON: a script tag may load it where `fetch` may not, on
+# `file://`. A word's file is named by the code points of its first two letters.
+
+Shelf = tuple[str, bytes]
+"""A file's name and what it holds."""
+T = TypeVar("T")
+
+
+def shelf_of(word: str) -> str:
+    """The file that holds a word."""
+    return "w-" + "-".join(f"{ord(sign):x}" for sign in word[:2])
+
+
+@cache
+def filter_shelf(name: str, value: str) -> str:
+    """The file that holds the products of one value of a filter."""
+    return f"f-{name}-{sha256(value.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+@dataclass(slots=True)
+class _WordShelf:
+    """The products of words that begin alike, as JSON; of each word, four times a product's place among them
+    and how much the word says of it. `last` is the card that was put there last."""
+
+    products: list[str] = field(default_factory=list)
+    words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    last: int = -1
+
+
+def word_shelves(rows: Iterable[ProductRow], wanted: Collection[str] | None = None) -> Iterator[Shelf]:
+    """The files of words; only those of the wanted beginnings of two letters where they are given."""
+    found: dict[str, _WordShelf] = defaultdict(_WordShelf)
+    for place, one in enumerate(rows):
+        shown = ""
+        for entry in _entries(one.card):
+            start = entry[1:3]
+            if wanted is not None and start not in wanted:
+                continue
+            shelf = found[start]
+            if shelf.last != place:
+                shelf.last, shown = place, shown or _shown(one.card)
+                shelf.products.append(shown)
+            shelf.words[entry[1:]].append((len(shelf.products) - 1) * 4 + int(entry[0]))
+    for start, shelf in sorted(found.items()):
+        words = json.dumps(dict(sorted(shelf.words.items())), ensure_ascii=False, separators=(",", ":"))
+        yield _script(shelf_of(start), f'{{"p":[{",".join(shelf.products)}],"w":{in_json(words)}}}')
+
+
+def words_between(old: ProductRow | None, new: ProductRow | None) -> set[str]:
+    """The beginnings of words of which the files change with a product; None for one that is not there."""
+    return {entry[1:3] for entry in _between(old, new, lambda one: _entries(one.card))}
+
+
+def _entries(card: Card) -> list[str]:
+    return card.words.split() if card.readable else []
+
+
+def filter_shelves(rows: Iterable[ProductRow], wanted: Collection[str] | None = None) -> Iterator[Shelf]:
+    """The files of the filters; only the wanted ones where they are given."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in rows:
+        for name, value in _values(one):
+            if wanted is None or filter_shelf(name, value) in wanted:
+                found[filter_shelf(name, value)].append(_shown(one.card))
+    for shelf, products in sorted(found.items()):
+        yield _script(shelf, f'{{"p":[{",".join(products)}]}}')
+
+
+def filters_between(old: ProductRow | None, new: ProductRow | None) -> set[str]:
+    """The names of the filters' files that change with a product; None for one that is not there."""
+    return {filter_shelf(*value) for value in _between(old, new, _values)}
+
+
+def _values(one: ProductRow) -> list[tuple[str, str]]:
+    card = one.card
+    found = [("status", one.state.value), *(("owner", owner) for owner in card.owners[:3])]
+    found += [("domain", card.domain)] if card.domain else []
+    return found + [("classification", kind) for kind in card.classifications]
+
+
+def _between(
+    old: ProductRow | None, new: ProductRow | None, what: Callable[[ProductRow], Iterable[T]]
+) -> set[T]:
+    """Where a product stands now and did not, or no more; all places where it is shown otherwise now."""
+    before, after = set(what(old) if old else ()), set(what(new) if new else ())
+    alike = old is not None and new is not None and _shown(old.card) == _shown(new.card)
+    return before ^ after if alike else before | after
+
+
+def _shown(card: Card) -> str:
+    texts = (block(cut(*one)) for one in ((card.title, 120), (card.domain, 80), (card.purpose, 160)))
+    return in_json(json.dumps([card.slug, *texts], ensure_ascii=False, separators=(",", ":")))
+
+
+def _script(name: str, value: str) -> Shelf:
+    # JSON is JavaScript but for two line separators, which `in_json` escapes with all that steers a reader.
+    return name, f"dqShelf({json.dumps(name)},{value});\n".encode("utf-8", "backslashreplace")

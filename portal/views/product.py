@@ -1,23 +1,232 @@
-"""The screen of one product: what it promises, how it keeps that, how to read it, whom to ask."""
+"""The screen of one product: what it promises, how it keeps that, how to read it, and what programs read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
+from dq.alerts.incident import incident_as_row
 from dq.contracts.escaping import is_plain_name, python
-from dq.contracts.model import Contract, Server
+from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
+from dq.contracts.shared.outcome import Status
+from dq.contracts.shared.units import iso
+from dq.contracts.shared.wording import counted
 from dq.contracts.slo import Slo
+from dq.contracts.types import catalog_type
 from dq.dataquality.delivery.budget import Budget
-from dq.dataquality.delivery.history.compliance import Standing, percent
+from dq.dataquality.delivery.cycle import Kept
+from dq.dataquality.delivery.history.compliance import Standing, percent, promise_as_dict
 from dq.dataquality.delivery.notify import local_time, span
-from dq.portal.facts.names import domain_page
-from dq.portal.facts.product import ProductFacts
-from dq.portal.views.objects import object_values
-from dq.portal.views.schedules import in_words
-from dq.portal.views.strip import strip
-from dq.portal.views.versions import versions
-from dq.portal.views.words import STATES, Values, cut, instant, link, said_state
+from dq.dataquality.results.check_runs import Line
+from dq.portal.data.contract_summary import domain_page
+from dq.portal.data.product import Fate, ObjectFacts, ProductFacts, ProductState
+from dq.portal.data.versions import Broke, VersionChange
+from dq.portal.views.formatting import (
+    DRAWN,
+    STATES,
+    Values,
+    Word,
+    cut,
+    in_words,
+    instant,
+    instant_of,
+    link,
+    row_line,
+    said_state,
+    strip,
+)
+
+# The part of a product's screen about one object: its schema, its clauses, its rows.
+
+_COLUMNS, _CLAUSES, _FAILS = 400, 60, 50
+_DEEPEST = 12
+# In the order of the page.
+_TITLES = {
+    Fate.BROKEN: "checked, and broken",
+    Fate.UNTOLD: "of which nobody can tell",
+    Fate.UNCHECKED: "of which nobody can tell",
+    Fate.PROVEN: "proven by statistics, and kept",
+    Fate.SCANNED: "scanned, and kept",
+    Fate.COUNTED: "scanned where files are new, and kept",
+    Fate.SCHEMA: "read off the schema, and kept",
+    Fate.KEPT: "checked, and kept; how is not recorded",
+    Fate.WATCHED: "watched with the deliveries",
+    Fate.DOCUMENTED: "not enforced",
+}
+
+
+def object_values(facts: ObjectFacts) -> Values:
+    one, quality = facts.object, facts.quality
+    rows = list(_columns(one))
+    groups = _clauses(facts)
+    return {
+        "name": one.name,
+        "said": cut(one.description),
+        "grain": cut(one.data_granularity_description, 300),
+        "columns": rows[:_COLUMNS],
+        "left_out": max(len(rows) - _COLUMNS, 0),
+        "keys": [prop.column for prop in one.primary_key()],
+        "partitions": [prop.column for prop in one.partition_keys()],
+        "groups": groups,
+        "clauses": len(facts.clauses),
+        "rows": row_line(quality.rows) if quality.rows else None,
+        "checked": instant(quality.at) if quality.at else None,
+        "scope": quality.newest[0].scope if quality.newest else "",
+        "failed": [_failed(line) for line in quality.lines if line.status in (Status.FAIL, Status.ERROR)][
+            :_FAILS
+        ],
+    }
+
+
+def _failed(line: Line) -> Values:
+    return {
+        "scope": line.scope,
+        "what": f"{line.property} {line.check}".strip(),
+        "status": "fails" if line.status is Status.FAIL else "could not be told",
+        "kind": "broken" if line.status is Status.FAIL else "unknown",
+        "observed": cut(line.observed, 300),
+        "allowed": cut(line.allowed, 300),
+        "severity": line.severity,
+    }
+
+
+def _clauses(facts: ObjectFacts) -> list[Values]:
+    """The clauses by what is known of them, as they stand in the scope that was checked last."""
+    sorted_out: dict[str, list[tuple[str, str, str]]] = {title: [] for title in _TITLES.values()}
+    for one in facts.clauses:
+        account = one.account
+        row = (account.property or account.object, cut(account.clause, 200), cut(one.how, 300))
+        sorted_out[_TITLES[one.fate]].append(row)
+    return [
+        {
+            "open": title == _TITLES[Fate.BROKEN],
+            "title": f"{counted(len(found), 'clause')} {title}",
+            "rows": found[:_CLAUSES],
+            "left_out": max(len(found) - _CLAUSES, 0),
+        }
+        for title, found in sorted_out.items()
+        if found
+    ]
+
+
+def _columns(one: SchemaObject) -> Iterator[Values]:
+    stack = [(prop, 0) for prop in reversed(one.properties)]
+    while stack:
+        prop, depth = stack.pop()
+        marks = (
+            ("primary key", prop.primary_key),
+            ("partition", prop.partitioned),
+            ("never empty", prop.required),
+            ("unique", prop.unique),
+        )
+        yield {
+            "name": cut(prop.column or prop.name, 200),
+            "depth": min(depth, _DEEPEST),
+            "type": cut(_type(prop), 120),
+            "marks": [name for name, holds in marks if holds],
+            "classification": cut(prop.classification, 80),
+            "said": cut(prop.description, 500),
+        }
+        stack += [(inner, depth + 1) for inner in reversed(list(prop.children()))]
+
+
+def _type(prop: Property) -> str:
+    if prop.properties or prop.items is not None or prop.map is not None:
+        return prop.logical_type or "object"
+    return str(catalog_type(prop))
+
+
+# What a change of a contract broke, as a row of a product's versions or of the changes of all.
+
+_ROWS = 10
+_WORDS = {
+    Broke.BREAK: Word("broken", "broke a promise"),
+    Broke.WARN: Word("late", "may break readers"),
+    Broke.NOTHING: Word("fine", "broke nothing"),
+    Broke.FIRST: Word("resting", "the first"),
+    Broke.UNKNOWN: Word("unknown", "what it broke is not known"),
+}
+
+
+def change_values(one: VersionChange) -> Values:
+    """One change: from which version to which, what it broke, and when."""
+    return {
+        "title": title(one.before, one.after),
+        "state": _WORDS[one.broke],
+        "at": instant_of(one.at),
+        "loose": not one.at,
+        "told": [(rule, cut(text, 300)) for rule, text in one.told],
+        "more": one.more,
+        "unannounced": one.unannounced,
+        "reason": one.reason,
+        "major": is_major(one.before, one.after),
+    }
+
+
+def title(before: str, after: str) -> str:
+    """Both versions, as far as they are known."""
+    if before and before == after:
+        return f"within {cut(after, 60)}"
+    return " → ".join(cut(one, 60) for one in (before, after) if one) or "a version that cannot be read"
+
+
+def is_major(before: str, after: str) -> bool:
+    """Whether another major came in the place of one."""
+    return bool(before and after) and identity("", before) != identity("", after)
+
+
+def says_nothing(one: VersionChange) -> bool:
+    """Whether it is a matter of the file alone: comments, the order of keys."""
+    return one.silent and one.before == one.after
+
+
+def versions(facts: ProductFacts) -> Values:
+    """The versions of a product, the newest first, with what each broke and when its data was first
+    checked. What Git does not tell is listed as such, as far as checks have seen it."""
+    checked = _checked(facts)
+    every = [one for one in facts.versions.changes if not says_nothing(one)]
+    rows, now = [], facts.contract.version
+    for one in every[:_ROWS]:
+        first = checked.pop(one.after, None) if one.after != one.before else None
+        rows.append(
+            {**change_values(one), "checked": instant(first) if first else None, "now": one.after == now}
+        )
+        now = "" if one.after == now else now
+    if len(every) > _ROWS:
+        for one in every[_ROWS:]:
+            checked.pop(one.after, None)
+            now = "" if one.after == now else now
+    rows = [*_others(checked, now), *rows]
+    return {
+        "rows": rows,
+        "older": facts.versions.older or len(every) > _ROWS,
+        "unknown": facts.versions.unknown,
+        "status": "in force" if facts.in_force else facts.contract.status,
+    }
+
+
+def _checked(facts: ProductFacts) -> dict[str, datetime]:
+    """When each version was first checked, as far as the results that stand tell."""
+    found: dict[str, datetime] = {}
+    for one in facts.objects:
+        for line in one.quality.lines:
+            found[line.version] = min(line.at, found.get(line.version, line.at))
+    return found
+
+
+def _others(checked: dict[str, datetime], now: str) -> Iterator[Values]:
+    """Versions that no change led to: the one in the file, and those that were checked."""
+    names = dict.fromkeys(
+        ([now] if now else []) + sorted(checked, key=lambda name: checked[name], reverse=True)
+    )
+    for name in names:
+        at = checked.get(name)
+        made = change_values(VersionChange("", name, Broke.UNKNOWN))
+        yield {**made, "loose": False, "checked": instant(at) if at else None, "now": name == now}
+
+
+# The screen of one product: what it promises, how it keeps that, how to read it, whom to ask.
 
 PAST_INCIDENTS = 20
 _EDGES = 100
@@ -26,7 +235,7 @@ Link = Callable[[str], str | None]
 """The page of a contract by its key; None where the registry has none."""
 
 
-def product(facts: ProductFacts, page_of: Link) -> Values:
+def product_page(facts: ProductFacts, page_of: Link) -> Values:
     """All values of the page."""
     contract = facts.contract
     said = contract.description
@@ -212,3 +421,59 @@ def _reading(contract: Contract, server: Server) -> Values:
 def _edge(edge: tuple[str, str, str], page_of: Link) -> Values:
     own, other, theirs = edge
     return {"own": own, "contract": other, "object": theirs, "page": page_of(other)}
+
+
+# What programs read of a product: `status.json`, and a badge for other people's pages.
+
+# Grounds on which white text has a contrast of 4.5 and more.
+_GROUNDS = {
+    ProductState.UNREADABLE: "#8a1f17",
+    ProductState.BROKEN: "#a3231a",
+    ProductState.LATE: "#8f4a00",
+    ProductState.UNKNOWN: "#5b4a8a",
+    ProductState.SPENT: "#8f4a00",
+    ProductState.UNCHECKED: "#4d5561",
+    ProductState.FINE: "#1a6b3a",
+    ProductState.RESTING: "#4d5561",
+}
+_LETTER = 7
+
+
+def status_json(facts: ProductFacts) -> dict[str, Any]:
+    """The same as `dq status --format json` says of the contract, with the last cycles of each promise.
+
+    Rows of the data that broke a check are left out: they are for those who may read the data.
+    """
+    return {
+        "contract": facts.card.key,
+        "version": facts.contract.version,
+        "state": facts.state.value,
+        "as_of": instant(facts.now).iso,
+        "deliveries": [
+            {**promise_as_dict(one), "cycles": [_cycle(kept) for kept in one.cycles[-DRAWN:]]}
+            for one in facts.promises
+        ],
+        "checks": [
+            {name: value for name, value in line.as_dict().items() if name != "samples"}
+            for one in facts.objects
+            for line in one.quality.lines
+        ],
+        "incidents": [incident_as_row(one.incident) for one in reversed(facts.open_incidents)],
+    }
+
+
+def _cycle(kept: Kept) -> dict[str, Any]:
+    """What most ask of a cycle; `dq status --format json` has all of it."""
+    return {
+        "due_at": kept.cycle.due_at.isoformat(),
+        "status": kept.status,
+        "delivered_at": iso(kept.delivered_at),
+        "source": kept.source,
+    }
+
+
+def badge(state: ProductState) -> dict[str, Any]:
+    """The values of a badge: `data | late`."""
+    text = STATES[state].text
+    width = len(text) * _LETTER + 16
+    return {"text": text, "ground": _GROUNDS[state], "width": width, "whole": 44 + width}

@@ -10,8 +10,8 @@ import pytest
 from fakes.command import Place, contract
 
 from dq.portal.build import build
-from dq.portal.writing.request import PortalRequest, PortalSummary
-from dq.portal.writing.site import OWN
+from dq.portal.generation.output_folder import OWN
+from dq.portal.generation.state import PortalRequest, PortalSummary
 from dq.store.engine import Store, open_store
 
 NOW = "2026-05-12T08:00:00Z"

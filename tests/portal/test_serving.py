@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.shared.outcome import UsageError
+from dq.portal.generation.output_folder import OWN
 from dq.portal.serve import PortalServer
-from dq.portal.writing.site import OWN
 
 
 @pytest.fixture(scope="module")

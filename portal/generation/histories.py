@@ -20,13 +20,12 @@ from dq.contracts.access.files import MAX_BYTES, Found
 from dq.contracts.model import Identity, identity
 from dq.contracts.shared.outcome import DqError
 from dq.contracts.yaml.parse import parse
-from dq.portal.facts import versions
-from dq.portal.facts.card import Card
-from dq.portal.facts.versions import FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory
-from dq.portal.writing.crew import Crew
-from dq.portal.writing.request import PortalRequest
-from dq.portal.writing.site import Site
-from dq.portal.writing.templates import digest
+from dq.portal.data import versions
+from dq.portal.data.contract_summary import Card
+from dq.portal.data.versions import FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory
+from dq.portal.generation.output_folder import Site
+from dq.portal.generation.state import Crew, PortalRequest
+from dq.portal.generation.templates import templates_digest
 from dq.validators.git.history import CommitChanges, FileChange, Head, changes, head
 from dq.validators.git.objects import objects
 from dq.validators.git.repository import Repository, find
@@ -258,7 +257,7 @@ def _load(held: Site) -> dict[str, RegistryChains]:
     found: dict[str, RegistryChains] = {}
     try:
         lines = held.kept(_NAME).decode().splitlines()
-        if not lines or json.loads(lines[0]) != {"made_by": digest()}:
+        if not lines or json.loads(lines[0]) != {"made_by": templates_digest()}:
             return {}
         registry = RegistryChains()
         for line in lines[1:]:
@@ -280,7 +279,7 @@ def _chain(one: dict[str, Any], line: str) -> Chain:
 
 
 def _lines(registries: Mapping[str, RegistryChains]) -> Iterator[str]:
-    yield json.dumps({"made_by": digest()})
+    yield json.dumps({"made_by": templates_digest()})
     for root, one in registries.items():
         if one.head is not None:
             yield json.dumps({"root": root, "head": one.head.commit, "cut": sorted(one.head.cut)})

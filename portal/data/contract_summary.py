@@ -1,17 +1,58 @@
-"""What the whole portal knows of one contract: small enough to hold those of all products at once."""
+"""What the whole portal knows of each contract, how its pages are called, and what is made from what."""
 
 from __future__ import annotations
 
 import re
+import stat
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from time import time_ns
 from typing import Any
 
-from dq.contracts.lineage import LineageOutline, outline
+from dq.contracts.access import files as open_beneath
+from dq.contracts.access.discovery import discover
+from dq.contracts.access.files import FileRefused, Found, read
+from dq.contracts.lineage import DataObject, LineageOutline, inputs_of, outline
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding
-from dq.portal.facts.names import slug
+from dq.contracts.yaml.parse import parse
+
+# How pages are called: names that every file system and web server takes, another one for each product.
+
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_@.-]{0,79}(?<!\.)")
+_ODD = re.compile(r"[^a-z0-9_-]+")
+# Windows opens devices by these names, whatever stands behind a dot.
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+# Beside the list of all domains, `index`.
+_NONE = "none-"
+_TAIL = re.compile(r"-[0-9a-f]{8}")
+
+
+def slug(name: str) -> str:
+    """The name of a page or folder for a product, domain or word.
+
+    Names in lower case of few signs stay as they are; of all others their signs are replaced, and a hash
+    keeps two of them apart, also where case does not count.
+    """
+    if _PLAIN.fullmatch(name) and not _DEVICES.fullmatch(name) and not _TAIL.search(name[-9:]):
+        return name
+    mark = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{_ODD.sub('-', name.lower())[:60].strip('-_') or 'x'}-{mark}"
+
+
+def domain_page(name: str) -> str:
+    """The path of a domain's page; the empty name is that of products without one."""
+    # These two pages are there already.
+    taken = name in ("index", _NONE)
+    return f"domains/{(slug(f'domain {name}') if taken else slug(name)) if name else _NONE}.html"
+
+
+# What the whole portal knows of one contract: small enough to hold those of all products at once.
 
 NAME, COLUMN, PROSE = 3, 2, 1
 """How much a word says of a product: of its name, of a column, of a description."""
@@ -87,7 +128,7 @@ _FIELDS = tuple(one.name for one in fields(Card))
 _FILE, _KEY, _ID, _OUTLINE, _PROBLEMS = map(_FIELDS.index, ("file", "key", "id", "outline", "problems"))
 
 
-def loaded(kept: list[Any]) -> Card:
+def loaded_card(kept: list[Any]) -> Card:
     """A card from its JSON values. Raises TypeError, IndexError or ValueError for what is none."""
     values: list[Any] = [tuple(value) if type(value) is list else value for value in kept]
     values[_PROBLEMS] = tuple(Problem(*one) for one in values[_PROBLEMS])
@@ -195,3 +236,124 @@ def words_of(text: str) -> Iterator[str]:
     for match in _WORD.finditer(plain.replace("ß", "ss").replace("ς", "σ")):
         if len(match[0]) >= _SHORTEST:
             yield match[0][:_LONGEST]
+
+
+# What is made from what, among all products.
+
+Edge = tuple[str, str, str]
+Edges = Mapping[str, tuple[Edge, ...]]
+"""From a contract's key to (own object, the other's key, its object), in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Inputs and users of products, one step away."""
+
+    made_from: Edges = field(default_factory=dict)
+    used_by: Edges = field(default_factory=dict)
+
+    def around(self, key: str) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
+        """All that the page of a product shows of it."""
+        return self.made_from.get(key, ()), self.used_by.get(key, ())
+
+
+def product_graph(cards: Iterable[Card]) -> Graph:
+    """The graph of these products."""
+    declared = inputs_of(one.outline for one in cards if one.outline is not None and one.readable)
+    made_from: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
+    used_by: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
+    for me, others in declared.items():
+        for other in others:
+            _note(made_from, me, other)
+            _note(used_by, other, me)
+    return Graph(_sorted(made_from), _sorted(used_by))
+
+
+def _note(edges: dict[str, set[tuple[str, str, str]]], one: DataObject, other: DataObject) -> None:
+    edges[one[0]].add((one[1], *other))
+
+
+def _sorted(edges: Mapping[str, set[tuple[str, str, str]]]) -> Edges:
+    return {key: tuple(sorted(found)) for key, found in edges.items()}
+
+
+# The contracts of a registry as cards: which are made anew only where a file has changed.
+
+REFUSED = "refused"
+"""Instead of the digest of a file that could not be read."""
+_A_MOMENT = 3_000_000_000
+# File systems count time in steps of two seconds at most.
+
+
+def contract_files(paths: Iterable[Path]) -> tuple[Found, ...]:
+    """The contract files at or below the paths. Raises Unreadable as `discover` does."""
+    return discover(paths).contracts
+
+
+def identities(found: Sequence[Found]) -> list[str]:
+    """What changes of each file whenever it is written, so that one with the same need not be read again.
+
+    It is empty where the system does not tell, and for a file that was written a moment ago: it may be
+    written once more within the same tick of the file system's clock.
+    """
+    since = time_ns() - _A_MOMENT
+    told: list[str] = []
+    for (root, *below), group in groupby(found, key=_folder):
+        here = list(group)
+        try:
+            with open_beneath.open_folder(root, below) as held:
+                told += [_identity(held, file.name.rpartition("/")[2], since) for file in here]
+        except OSError:
+            told += [""] * len(here)
+    return told
+
+
+def _folder(file: Found) -> tuple[Any, ...]:
+    return file.root, *file.name.split("/")[:-1]
+
+
+def _identity(folder: open_beneath.Folder, name: str, since: int) -> str:
+    try:
+        seen = open_beneath.look(folder, name)
+    except OSError:
+        return ""
+    # Whoever gives a file its old time back changes the time at which the system noted that.
+    if not stat.S_ISREG(seen.st_mode) or max(seen.st_mtime_ns, seen.st_ctime_ns) >= since:
+        return ""
+    return f"{seen.st_dev}-{seen.st_ino}-{seen.st_size}-{seen.st_mtime_ns}-{seen.st_ctime_ns}"
+
+
+def file_digest(file: Found) -> str:
+    """The digest of what a file holds; REFUSED for one that may not be read."""
+    try:
+        return sha256(read(file)).hexdigest()
+    except FileRefused:
+        return REFUSED
+
+
+def contract_cards(found: Sequence[Found]) -> list[Card]:
+    """A card for each file, in order."""
+    return [_card(file) for file in found]
+
+
+def _card(file: Found) -> Card:
+    name = str(file)
+    try:
+        content = read(file)
+    except FileRefused as refused:
+        return unread(name, REFUSED, [refused.finding(name)])
+    digest = sha256(content).hexdigest()
+    parsed = parse(content, name)
+    wrong = [finding for finding in parsed.findings if finding.severity.blocks]
+    if parsed.contract is None or wrong:
+        return unread(name, digest, wrong, parsed.contract.key if parsed.contract else "")
+    return card(parsed.contract, digest)
+
+
+def read_contract(file: Found, digest: str) -> Contract | None:
+    """The contract in a file; None where it is not any more what its card was made from."""
+    try:
+        content = read(file)
+    except FileRefused:
+        return None
+    return parse(content, str(file)).contract if sha256(content).hexdigest() == digest else None

@@ -13,6 +13,7 @@ from dq.contracts.shared.wording import block, in_xml
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+
 STATIC = ("icon.svg", "portal.css", "portal.js")
 
 
@@ -27,16 +28,16 @@ def static(name: str) -> bytes:
     return (files("dq.portal") / "static" / name).read_bytes()
 
 
-def needed() -> None:
+def require_templates() -> None:
     """Raises MissingTool where the extra is not installed."""
     _environment()
 
 
 @cache
-def digest() -> str:
+def templates_digest() -> str:
     """The hash of all that pages are made with: when it changes, every page is written again."""
     made = sha256(release().encode())
-    for folder in ("static", "templates", "views", "facts", "writing"):
+    for folder in ("static", "templates", "views", "data", "generation"):
         for one in sorted((files("dq.portal") / folder).iterdir(), key=lambda one: one.name):
             if one.is_file():
                 made.update(one.name.encode() + b"\0" + one.read_bytes())

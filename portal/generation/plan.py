@@ -11,18 +11,15 @@ from hashlib import sha256
 from dq.contracts.access.files import Found
 from dq.contracts.model import Identity, identity
 from dq.contracts.subscriptions import Subscription
-from dq.portal.facts import graph as lineage
-from dq.portal.facts import registry
-from dq.portal.facts.card import Card, Problem
-from dq.portal.facts.graph import Graph
-from dq.portal.facts.incidents import IncidentFacts
-from dq.portal.facts.summary import Summary
-from dq.portal.facts.versions import NOT_ASKED, VersionHistory
-from dq.portal.writing.crew import Crew
-from dq.portal.writing.products import PageJob, paths_of
-from dq.portal.writing.request import PortalRequest
-from dq.portal.writing.site import Site
-from dq.portal.writing.state import SiteState
+from dq.portal.data import contract_summary
+from dq.portal.data import contract_summary as lineage
+from dq.portal.data.contract_summary import Card, Graph, Problem
+from dq.portal.data.product import Summary
+from dq.portal.data.store_queries import IncidentFacts
+from dq.portal.data.versions import NOT_ASKED, VersionHistory
+from dq.portal.generation.output_folder import Site
+from dq.portal.generation.pages import PageJob, paths_of
+from dq.portal.generation.state import Crew, PortalRequest, SiteState
 
 _BATCH = 250
 
@@ -52,19 +49,22 @@ def read_cards(request: PortalRequest, before: SiteState, crew: Crew) -> Read:
 
     What was read for the last build is read again only where the system says that the file was written.
     """
-    files = {str(file): file for file in registry.files(request.paths)}
-    looks = dict(zip(files, registry.identities(list(files.values())), strict=True))
+    files = {str(file): file for file in contract_summary.contract_files(request.paths)}
+    looks = dict(zip(files, contract_summary.identities(list(files.values())), strict=True))
     kept = {
         name: one.card
         for name, one in before.contracts.items()
         if name in files
         and one.card.readable
-        and ((one.look and one.look == looks[name]) or one.card.digest == registry.digest(files[name]))
+        and (
+            (one.look and one.look == looks[name])
+            or one.card.digest == contract_summary.file_digest(files[name])
+        )
     }
     new = [file for name, file in files.items() if name not in kept]
     made: dict[str, Card] = {}
     for some in crew.each(
-        registry.cards, [new[start : start + _BATCH] for start in range(0, len(new), _BATCH)]
+        contract_summary.contract_cards, [new[start : start + _BATCH] for start in range(0, len(new), _BATCH)]
     ):
         made |= {one.file: one for one in some}
         request.progress("contracts", len(made), len(new))
@@ -161,7 +161,7 @@ def _jobs(
     request: PortalRequest,
     versions: Mapping[str, VersionHistory],
 ) -> Iterator[PageJob]:
-    edges: Graph = lineage.graph(cards)
+    edges: Graph = lineage.product_graph(cards)
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
     for one in incidents:
         by_key[one.incident.key.contract].append(one)

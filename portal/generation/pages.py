@@ -1,0 +1,339 @@
+"""The pages of products, written by the batch, and those over many products."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from dq.contracts.access.files import Found
+from dq.contracts.model import Contract
+from dq.contracts.shared.wording import in_json
+from dq.contracts.subscriptions import Subscription
+from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.delivery.history.replay import rewound
+from dq.portal.data import contract_summary
+from dq.portal.data.contract_summary import Card, Problem, domain_page, slug
+from dq.portal.data.product import Edge, Known, ProductFacts, ProductState, Summary, product, summary
+from dq.portal.data.store_queries import IncidentFacts, Watcher, histories, quality
+from dq.portal.data.versions import NOT_ASKED, VersionHistory
+from dq.portal.generation.output_folder import Site
+from dq.portal.generation.state import Crew, SiteState
+from dq.portal.generation.templates import STATIC, render, static
+from dq.portal.views import incident, lists
+from dq.portal.views import lists as changes
+from dq.portal.views import lists as domains
+from dq.portal.views import lists as find
+from dq.portal.views import lists as search
+from dq.portal.views import product as machines
+from dq.portal.views import product as screen
+from dq.portal.views.formatting import STATES, cut, instant
+from dq.portal.views.lists import ListPage, NotedChange, ProductRow
+from dq.portal.views.product import incident_row
+from dq.store.engine import open_as_it_is
+
+# The pages of products: asked and written by the batch.
+
+_BATCH = 100
+_UP = "../../"
+
+
+@dataclass(frozen=True, slots=True)
+class PageJob:
+    """One product whose pages are to be written; `beside` are the files that its references may lead into."""
+
+    card: Card
+    file: Found
+    edges: tuple[tuple[Edge, ...], tuple[Edge, ...]] = ((), ())
+    beside: tuple[tuple[Found, str], ...] = ()
+    consumers: tuple[Subscription, ...] = ()
+    incidents: tuple[IncidentFacts, ...] = ()
+    linked: Mapping[str, str] = field(default_factory=dict)
+    versions: VersionHistory = NOT_ASKED
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of a batch: the rows of its products by file, and what was written. `changed` has, by the
+    same files, what was written again while the portal was built, so that the product is not known."""
+
+    rows: Mapping[str, Summary]
+    changed: Mapping[str, Problem]
+    paths: frozenset[str]
+    written: int
+    same: int
+
+
+def paths_of(card: Card) -> tuple[str, ...]:
+    """The files of a product."""
+    names = ("index.html", "status.json", "badge.svg", "incidents.xml")
+    return tuple(f"products/{card.slug}/{name}" for name in names)
+
+
+def write(
+    site: Site,
+    jobs: Sequence[PageJob],
+    store_url: str,
+    now: datetime,
+    as_of: datetime | None,
+    tick: timedelta,
+    crew: Crew,
+) -> Iterator[Made]:
+    """Writes the pages of these products; gives what came of some of them at a time."""
+    batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
+    for made in crew.each(partial(_batch, site.root, store_url, now, as_of, tick), batches):
+        site.paths |= made.paths
+        site.written += made.written
+        site.same += made.same
+        yield made
+
+
+def _batch(
+    root: Path,
+    store_url: str,
+    now: datetime,
+    as_of: datetime | None,
+    tick: timedelta,
+    jobs: Sequence[PageJob],
+) -> Made:
+    site, rows, changed = Site(root), {}, {}
+    store = open_as_it_is(store_url)
+    try:
+        with store.read() as tx:
+            known = _known(tx, jobs, now, as_of)
+    finally:
+        store.close()
+    for one in jobs:
+        contract, beside, job = _read(one)
+        if contract is None:
+            rows[job.card.file] = _unreadable(site, job, now)
+        else:
+            others = (other for other in beside if other.file != contract.file)
+            near = Neighbours.of([contract, *others])
+            facts = product(
+                job.card, contract, known, now, near, job.edges, job.consumers, job.versions, tick
+            )
+            _write(site, job, facts)
+            rows[job.card.file] = summary(facts)
+        if one is not job:
+            changed[job.card.file] = job.card.problems[-1]
+    return Made(rows, changed, frozenset(site.paths), site.written, site.same)
+
+
+def _read(job: PageJob) -> tuple[Contract | None, list[Contract], PageJob]:
+    """The contracts that the page is made of; none where the job's own cannot be used.
+
+    One that is not what the build began with comes as a problem of the job: half of a page would speak of
+    another contract than the lists and the search do.
+    """
+    card = job.card
+    if not card.readable:
+        return None, [], job
+    given = [(job.file, card.digest), *job.beside]
+    read = [contract_summary.read_contract(file, digest) for file, digest in given]
+    found = [contract for contract in read if contract is not None]
+    if len(found) == len(given):
+        return found[0], found[1:], job
+    file = str(given[read.index(None)][0])
+    said = "The file changed while the portal was built."
+    problem = Problem(file, "changed-meanwhile", said, "Build the portal again.")
+    return None, [], replace(job, card=card.refused(problem))
+
+
+def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime, as_of: datetime | None) -> Known:
+    keys = [job.card.key for job in jobs if job.card.readable]
+    mine = {job.card.key: job.incidents for job in jobs}
+    cycles = {key: rewound(tx, found, as_of) for key, found in histories(tx, keys).items()}
+    return Known(cycles, quality(tx, keys, now, as_of), mine)
+
+
+def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
+    page, status, badge, feed = paths_of(job.card)
+    site.put(page, render("product.html", _UP, **screen.product_page(facts, job.linked.get)))
+    site.put(status, _json(machines.status_json(facts)))
+    site.put(badge, render("badge.svg", _UP, **machines.badge(facts.state)))
+    site.put(feed, _feed(job))
+
+
+def _feed(job: PageJob) -> bytes:
+    title = f"Incidents of {cut(job.card.title, 120)}"
+    return render(
+        "feed.xml", _UP, **incident.feed(title, slug(job.card.key or job.card.file), list(job.incidents), _UP)
+    )
+
+
+def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
+    """The page of a contract that cannot be used, which says why."""
+    card, problems = job.card, job.card.problems
+    page, status, badge, feed = paths_of(card)
+    still = [incident_row(one) for one in job.incidents if not one.incident.state.closed]
+    values = {
+        "title": cut(card.title, 200),
+        "state": STATES[ProductState.UNREADABLE],
+        "file": card.file,
+        "problems": problems[:50],
+        "open_incidents": still,
+        "as_of": instant(now),
+    }
+    site.put(page, render("unreadable.html", _UP, **values))
+    said = {
+        "contract": card.key,
+        "version": None,
+        "state": ProductState.UNREADABLE.value,
+        "as_of": instant(now).iso,
+        "problems": [{"at": one.at, "rule": one.rule, "message": one.message} for one in problems[:50]],
+    }
+    site.put(status, _json(said))
+    site.put(badge, render("badge.svg", _UP, **machines.badge(ProductState.UNREADABLE)))
+    site.put(feed, _feed(job))
+    return Summary(
+        ProductState.UNREADABLE.value, f"{problems[0].at}: {problems[0].message}", open_incidents=len(still)
+    )
+
+
+def _json(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str, separators=(",", ":"))
+    return (in_json(text) + "\n").encode("utf-8", "backslashreplace")
+
+
+# The pages over many products: today, find, lists, domains, changes, incidents, and the search's files.
+
+
+@dataclass(slots=True)
+class Screens:
+    """Writes those pages. `hashes` are of what they were made from, by path; a page whose hash is that of the
+    last build stays."""
+
+    site: Site
+    rows: Sequence[ProductRow]
+    incidents: Sequence[IncidentFacts]
+    watcher: Watcher
+    before: SiteState
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    def write(
+        self,
+        noted: Sequence[NotedChange],
+        histories: Mapping[str, VersionHistory],
+        waivers: Sequence[Any] | None,
+    ) -> None:
+        """All of them."""
+        self._incidents()
+        self._overview()
+        told = changes.changes_page(noted, self.rows, histories, waivers, self.watcher)
+        self.site.put("changes.html", render("changes.html", "", **told))
+        self._states()
+        self._domains()
+        self._search()
+        self._shared()
+
+    def _unless_same(self, path: str, inputs: object, made: Callable[[], bytes]) -> None:
+        self.hashes[path] = _hash(inputs)
+        if self.before.pages.get(path) == self.hashes[path] and self.site.has(path):
+            self.site.keep([path])
+        else:
+            self.site.put(path, made())
+
+    def _shared(self) -> None:
+        """What all pages load: the style sheet, the script, and the instant as of which the site is."""
+        for name in STATIC:
+            self.site.put(f"static/{name}", static(name))
+        heard = self.watcher.heard
+        facts = {
+            "built": instant(self.watcher.now).iso,
+            "heard": instant(heard).iso if heard else None,
+            "tick": self.watcher.tick.total_seconds(),
+        }
+        self.site.put("as-of.js", f"window.dqAsOf = {json.dumps(facts)};\n".encode())
+
+    def _overview(self) -> None:
+        rows, as_of = self.rows, instant(self.watcher.now)
+        put = self.site.put
+        put("index.html", render("today.html", "", **lists.today_page(rows, self.incidents, self.watcher)))
+        put("find.html", render("find.html", "", as_of=as_of, **find.find_page(rows, search.filter_shelf)))
+        feed = incident.feed("Incidents", "all", list(self.incidents), "")
+        put("incidents.xml", render("feed.xml", "", **feed))
+
+    def _states(self) -> None:
+        """The lists of all products that stand alike."""
+        for state in ProductState:
+            those = sorted(
+                (one for one in self.rows if one.state is state), key=lambda one: one.card.title.lower()
+            )
+            for page in lists.listings(state.value, f"Products: {STATES[state].text}", those):
+                self._list(page, "listing.html", {})
+
+    def _domains(self) -> None:
+        """The report of each domain, and the list of them."""
+        found = domains.by_domain(self.rows)
+        for name, those in found.items():
+            report = domains.domain_report(name, those, self.watcher)
+            first = domain_page(name).removeprefix("domains/").removesuffix(".html")
+            for page in lists.listings(first, report["title"], those, "domains"):
+                if page.number == 1:
+                    self._list(page, "domain.html", report)
+                else:
+                    self._list(page, "listing.html", {})
+        table = [domains.domain_line(name, those) for name, those in found.items()]
+        values = {"domains": table, "as_of": instant(self.watcher.now)}
+        self.site.put("domains/index.html", render("domains.html", "../", **values))
+
+    def _list(self, page: ListPage, template: str, more: Mapping[str, Any]) -> None:
+        said = {name: value for name, value in more.items() if name != "as_of"}
+        as_of, up = instant(self.watcher.now), "../" * page.path.count("/")
+
+        def made() -> bytes:
+            return render(template, up, as_of=as_of, **{**said, **lists.listing_page(page)})
+
+        self._unless_same(page.path, (said, lists.made_from(page)), made)
+
+    def _incidents(self) -> None:
+        pages = {one.card.key: one.card.slug for one in self.rows if one.card.key}
+        as_of = instant(self.watcher.now)
+        for one in self.incidents:
+            path = f"incidents/{incident.slug_of(one)}.html"
+            inputs = (one.incident, one.history, one.messages, pages.get(one.incident.key.contract))
+
+            def made(of: IncidentFacts = one) -> bytes:
+                return render("incident.html", "../", as_of=as_of, **incident.incident(of, pages.get))
+
+            self._unless_same(path, inputs, made)
+
+    def _search(self) -> None:
+        """The files of the search: those in which a product that changed stands or stood."""
+        paths = [path for path in self.before.paths if path.startswith("search/")]
+        words: set[str] | None = None
+        filters: set[str] | None = None
+        if self.before.contracts and all(map(self.site.has, paths)):
+            words, filters = self._sought_anew()
+            names = {*map(search.shelf_of, words), *filters}
+            self.site.keep(path for path in paths if path[len("search/") : -len(".js")] not in names)
+        for name, data in (
+            *search.word_shelves(self.rows, words),
+            *search.filter_shelves(self.rows, filters),
+        ):
+            self.site.put(f"search/{name}.js", data)
+
+    def _sought_anew(self) -> tuple[set[str], set[str]]:
+        """The beginnings of words, and the filters, of which the last build's files are no more right."""
+        old = {file: ProductRow(one.card, one.summary) for file, one in self.before.contracts.items()}
+        new = {one.card.file: one for one in self.rows}
+        words, filters = set[str](), set[str]()
+        for file in old.keys() | new.keys():
+            before, after = old.get(file), new.get(file)
+            if not (before and after and before.card is after.card):
+                words |= search.words_between(before, after)
+            if before != after:
+                filters |= search.filters_between(before, after)
+        return words, filters
+
+
+def _hash(value: object) -> str:
+    return sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
