@@ -18,7 +18,8 @@ from dq.portal.generation.histories import histories
 from dq.portal.generation.output_folder import Site
 from dq.portal.generation.pages import Screens
 from dq.portal.generation.plan import SitePlan, plan, read_cards
-from dq.portal.generation.state import Crew, KeptContract, PortalRequest, PortalSummary, SiteState
+from dq.portal.generation.state import KeptContract, PortalRequest, PortalSummary, SiteState
+from dq.portal.generation.worker_pool import Crew
 from dq.portal.views.lists import ProductRow
 
 KEPT_FOR = timedelta(days=90)

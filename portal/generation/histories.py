@@ -24,8 +24,9 @@ from dq.portal.data import versions
 from dq.portal.data.contract_summary import Card
 from dq.portal.data.versions import FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory
 from dq.portal.generation.output_folder import Site
-from dq.portal.generation.state import Crew, PortalRequest
+from dq.portal.generation.state import PortalRequest
 from dq.portal.generation.templates import templates_digest
+from dq.portal.generation.worker_pool import Crew
 from dq.validators.git.history import CommitChanges, FileChange, Head, changes, head
 from dq.validators.git.objects import objects
 from dq.validators.git.repository import Repository, find

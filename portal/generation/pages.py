@@ -25,8 +25,9 @@ from dq.portal.data.product import Edge, Known, ProductFacts, ProductState, Summ
 from dq.portal.data.store_queries import IncidentFacts, Watcher, histories, quality
 from dq.portal.data.versions import NOT_ASKED, VersionHistory
 from dq.portal.generation.output_folder import Site
-from dq.portal.generation.state import Crew, SiteState
+from dq.portal.generation.state import SiteState
 from dq.portal.generation.templates import STATIC, render, static
+from dq.portal.generation.worker_pool import Crew
 from dq.portal.views import incident, lists
 from dq.portal.views import lists as changes
 from dq.portal.views import lists as domains

@@ -19,7 +19,8 @@ from dq.portal.data.store_queries import IncidentFacts
 from dq.portal.data.versions import NOT_ASKED, VersionHistory
 from dq.portal.generation.output_folder import Site
 from dq.portal.generation.pages import PageJob, paths_of
-from dq.portal.generation.state import Crew, PortalRequest, SiteState
+from dq.portal.generation.state import PortalRequest, SiteState
+from dq.portal.generation.worker_pool import Crew
 
 _BATCH = 250
 

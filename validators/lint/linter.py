@@ -223,13 +223,13 @@ class Gate:
         covering = self.policy.covering(file, domain)
         made = self._in_use.get((covering, scope, odcs))
         if made is None:
-            rules = (
+            rules = [
                 rule
                 for rule in sorted(
                     self.rules.values(), key=lambda rule: (rule.consequences, bool(rule.after))
                 )
                 if rule.scope is scope and (odcs is None or rule.applies(odcs))
-            )
+            ]
             made = self.policy.narrowed(covering).enabled(rules)
             self._in_use[covering, scope, odcs] = made
         return made
