@@ -22,8 +22,7 @@ from dq.contracts.shared.outcome import DqError, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report
 from dq.operations.check import Partition, Setup, name_of
-from dq.operations.openlineage.events import DatasetName, names, of_files
-from dq.operations.openlineage.transport import EventSender
+from dq.operations.openlineage.sender import DatasetName, EventSender, names, of_files
 from dq.operations.runtime.context import World
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def branch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _new(folder: Path, text: str, *words: str) -> list[str]:
     (folder / "registry/visits.odcs.yaml").write_text(text)
-    loaded = load([folder / "registry"])
+    loaded = load([folder / "registry"], lambda _: None)
     beside = Neighbours.of(loaded.contracts)
     found = new_rules([folder / "registry"], "main", objects(loaded, None), words, beside)
     assert "same" not in {pair[0].id for pair, _ in found}
@@ -110,7 +110,7 @@ def test_all_rules_of_a_new_contract_and_of_a_new_object_are_new(branch: Path) -
 
 
 def test_a_base_that_is_none_is_no_empty_answer(branch: Path) -> None:
-    loaded = load([branch / "registry"])
+    loaded = load([branch / "registry"], lambda _: None)
 
     with pytest.raises(Unreadable):
         new_rules([branch / "registry"], "nowhere", objects(loaded, None), (), Neighbours.of([]))

@@ -18,8 +18,8 @@ from fragments.openlineage import read_back
 
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.yaml.parse import read
-from dq.operations.openlineage.events import names
-from dq.operations.openlineage.transport import EventSender, transport
+from dq.operations.openlineage.sender import EventSender, names
+from dq.operations.openlineage.transport import transport
 from dq.operations.runtime.context import World
 
 DAY = ("check", "--channel", "console", "--partition")
