@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import delete, insert, select
 
@@ -17,10 +17,12 @@ from dq.contracts.schedule import DayEffect, Dialect, FreeDays, Schedule, TextFa
 from dq.contracts.shared.outcome import DqError, Finding, Severity, UsageError
 from dq.contracts.slo import Slo
 from dq.registry.diff import StepKind, StepResult
-from dq.registry.scheduler.client import Scheduler
 from dq.registry.table import RETIRED
 from dq.registry.tables import schedule_entry
 from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from dq.registry.scheduler.client import Scheduler
 
 # One schedule of EventBridge: when it fires, what it starts there, and how AWS has it written down.
 
