@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -151,6 +150,9 @@ def opened(root: Path) -> Iterator[Site]:
         )
     with files.open_folder(root, [OWN], make=True) as folder:
         held = files.open_file(folder, _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    # Windows has none; a portal is built elsewhere.
+    import fcntl
+
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
