@@ -19,10 +19,10 @@ from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
+from dq.operations.gate import policy_of, written
 from dq.operations.registry_files import RULE, Loaded, each
 from dq.operations.runtime.context import World, is_root, located, registry_root
 from dq.operations.subscriptions import AgreedSubscriptions, gathered
-from dq.operations.validate import policy_of, written
 from dq.registry.apply import recall
 from dq.registry.catalog import Catalog
 from dq.registry.diff import Action, CatalogPlan, Grade, PlanStep, SchemaJudge, StepResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 
-from dq.operations.validate import policy_of, written
+from dq.operations.gate import policy_of, written
 from dq.portal.generation.state import WaiverEnd
 from dq.validators.lint import rules_of
 

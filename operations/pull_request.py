@@ -13,9 +13,9 @@ from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.outcome import Finding, UsageError
 from dq.operations import subscriptions
+from dq.operations.gate import GateOutcome, policy_of, written
 from dq.operations.runtime.context import World
 from dq.operations.unenforced import unenforced
-from dq.operations.validate import GateOutcome, policy_of, written
 from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
 from dq.validators.git.base import (
     Base,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from datetime import datetime
 from pathlib import Path
 
@@ -103,3 +104,34 @@ def test_register_names_what_could_not_be_registered(twins: tuple[Place, Place])
     assert _below(command, ran.json) == _below(function, outcome.as_dict())
     assert outcome.unpruned
     assert outcome.findings
+
+
+def test_validate_is_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = _registry(tmp_path)
+    _commit(place)
+    place.put(
+        "registry/orders.odcs.yaml", contract("orders", **{"physicalType: bigint": "physicalType: int"})
+    )
+    place.put("registry/items.odcs.yaml", contract("items", status="nothing"))
+    monkeypatch.chdir(place.folder)
+    for options, arguments in (
+        ((), {}),
+        (("--base", "HEAD"), {"base": "HEAD"}),
+        (("--base", "HEAD", "--mode", "backward"), {"base": "HEAD", "mode": "backward"}),
+    ):
+        ran = place.dq("validate", "registry", "--format", "json", *options)
+        findings = dq.validate("registry", **arguments)
+
+        assert ran.code == int(any(finding.severity.blocks for finding in findings)), ran.all
+        assert ran.json["findings"] == json.loads(json.dumps([finding.as_dict() for finding in findings]))
+
+
+def test_validate_refuses_a_mode_without_a_base(twins: tuple[Place, Place]) -> None:
+    with pytest.raises(dq.DqError, match="judges no change without a base"):
+        dq.validate(twins[0].folder / "registry", mode="FULL")
+
+
+def _commit(place: Place) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "a")):
+        subprocess.run(["git", *who, *words], cwd=place.folder, check=True, capture_output=True)

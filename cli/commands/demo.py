@@ -29,11 +29,11 @@ from dq.operations import demo as lake_tables
 from dq.operations import demo as scenario
 from dq.operations.alerting import send
 from dq.operations.check import Setup, run
+from dq.operations.gate import judge
 from dq.operations.registry_files import Loaded, load, slos, watched
 from dq.operations.runtime.context import World, processors, written_instant
 from dq.operations.runtime.settings import Settings
 from dq.operations.runtime.spark import SparkAtNeed, session
-from dq.operations.validate import judge
 from dq.registry.catalog import CatalogSettings as CatalogSettings
 from dq.store.engine import Store
 from dq.validators.reports import reports_of

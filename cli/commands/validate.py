@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,16 +12,13 @@ from dq.cli.terminal import output
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.outcome import Unreadable, UsageError
-from dq.contracts.shared.wording import nearest
+from dq.operations.gate import GateOutcome, judge
 from dq.operations.runtime.context import World, processors, registry_root
-from dq.operations.validate import GateOutcome, judge
+from dq.operations.validate import mode_of
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, moved
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
-
-if TYPE_CHECKING:
-    from dq.validators.compat import Mode
 
 
 def command(
@@ -57,7 +53,7 @@ def command(
     world = here()
     shown = report_of(format)
     files = [_file(one) for one in report or []]
-    places, judged_as = paths or [Path()], _mode(mode)
+    places, judged_as = paths or [Path()], mode_of(mode)
     if judged_as and not base:
         raise UsageError(f"--mode {mode} judges no change without --base.", "Name one: --base origin/main.")
     if base:
@@ -87,21 +83,6 @@ def _code(linted: Linted) -> int:
     if any(finding.rule == UNREADABLE for finding in linted.findings):
         return Unreadable.exit_code
     return 1 if any(finding.severity.blocks for finding in linted.findings) else 0
-
-
-def _mode(text: str | None) -> Mode | None:
-    if text is None:
-        return None
-    from dq.validators.compat import Mode
-
-    words = [one.value for one in Mode]
-    if text.upper() in words:
-        return Mode(text.upper())
-    hint = nearest(text, words)
-    raise UsageError(
-        f"there is no mode {text!r}.",
-        f"Did you mean {hint}?" if hint else f"Choose one of {', '.join(words)}.",
-    )
 
 
 def _summary(linted: Linted, gated: GateOutcome) -> str:
