@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from dq.dataquality.proposal.propose import Proposed
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
+    from dq.operations.audit import AuditOutcome, audit
     from dq.operations.cycle import CycleStanding, cycle
     from dq.operations.frames import backtest, check
     from dq.operations.propose import propose
     from dq.operations.publish import Delivered, publish
     from dq.operations.register import RegisterOutcome, register
+    from dq.operations.repair import RepairOutcome, repair
+    from dq.operations.replay import ReplayOutcome, replay
     from dq.operations.sample import sample
     from dq.operations.status import PromisesStanding, status
     from dq.operations.validate import diff, validate
@@ -40,11 +43,12 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding", "Delivered",
-    "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Proposal", "Proposed",
-    "Question", "RegisterOutcome", "Report", "Violated", "WatchOutcome", "aggregate", "backtest",
-    "check", "cycle", "diff", "gate", "left_out", "load", "propose", "publish", "register", "sample",
-    "schema", "split", "sql_text", "status", "validate", "watch",
+    "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding",
+    "Delivered", "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Proposal",
+    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "Violated",
+    "WatchOutcome", "aggregate", "audit", "backtest", "check", "cycle", "diff", "gate", "left_out",
+    "load", "propose", "publish", "register", "repair", "replay", "sample", "schema", "split",
+    "sql_text", "status", "validate", "watch",
 ]  # fmt: skip
 
 _HOMES = {
@@ -70,6 +74,12 @@ _HOMES = {
     "Proposed": "dq.dataquality.proposal.propose",
     "Proposal": "dq.dataquality.proposal.facts",
     "publish": "dq.operations.publish",
+    "repair": "dq.operations.repair",
+    "RepairOutcome": "dq.operations.repair",
+    "replay": "dq.operations.replay",
+    "ReplayOutcome": "dq.operations.replay",
+    "audit": "dq.operations.audit",
+    "AuditOutcome": "dq.operations.audit",
     "register": "dq.operations.register",
     "RegisterOutcome": "dq.operations.register",
     "Delivered": "dq.operations.publish",

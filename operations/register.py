@@ -30,7 +30,7 @@ from dq.operations.catalog_tables import (
 from dq.operations.key_ownership import settled
 from dq.operations.register_aws import govern, keep_schedules, kept_parts, landing_zone, schedule_terms
 from dq.operations.registry_files import Loaded, load
-from dq.operations.runtime.context import World, here, registry_root
+from dq.operations.runtime.context import World, called, registry_root
 from dq.operations.runtime.spark import opened
 from dq.operations.subscriptions import AgreedSubscriptions
 from dq.registry.apply import Logged, RegisterRun, Result, apply, latest, propose
@@ -151,11 +151,9 @@ def register(
     are not installed, and Unreadable for a path without contracts. What is wrong with a contract or a table
     is in the outcome.
     """
-    working = Path(folder) if folder is not None else None
-    listed = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
-    places = listed if working is None else [working / path for path in listed]
+    world, places = called(paths, folder)
     request = RegisterRequest(
-        tuple(places),
+        places,
         apply,
         catalog,
         role_arn,
@@ -170,7 +168,6 @@ def register(
         Path(plan) if plan is not None else None,
         refresh_only,
     )
-    world = here(None, places, working)
     with closing(world.store()) as store:
         outcome = run(world, store, request)
     return replace(outcome, notes=tuple(world.messages.notes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -38,7 +38,7 @@ from dq.dataquality.results.check_runs import StagedRun
 from dq.operations.alerting import send
 from dq.operations.key_ownership import settled
 from dq.operations.registry_files import Loaded, load, slos
-from dq.operations.runtime.context import World, here
+from dq.operations.runtime.context import World, called
 from dq.store.engine import Store
 
 # For how long what was withdrawn is still shown.
@@ -144,17 +144,10 @@ def status(
     Raises UsageError where nothing is of that product or domain, or something does not fit, and Unreadable
     for a path or a store that cannot be read. A contract that cannot be read is in `findings`.
     """
-    given = [Path(paths)] if isinstance(paths, Path | str) else [Path(one) for one in paths]
-    if now is not None and now.tzinfo is None:
-        raise UsageError(f"now={now!r} has no zone.", "Give an aware datetime.")
     if by not in list(Grouping):
         raise UsageError(f"by={by!r} is no grouping.", f"Choose one of {', '.join(Grouping)}.")
-    working = Path(folder) if folder is not None else None
-    places = given if working is None else [working / one for one in given]
-    world = here(None, places, working)
-    at = now.astimezone(UTC) if now is not None else None
-    wanted = chosen_by(product, domain)
-    return standings(replace(world, as_of=at), places, Grouping(by), wanted)
+    world, places = called(paths, folder, now)
+    return standings(world, places, Grouping(by), chosen_by(product, domain))
 
 
 def chosen_by(product: str | None, domain: str | None) -> Callable[[Contract], bool]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -26,7 +26,7 @@ from dq.operations.data_places import placed, resolved, with_folders
 from dq.operations.heartbeat import heartbeat_url, ping
 from dq.operations.key_ownership import close_withdrawn, settled, withdrawals
 from dq.operations.registry_files import load_watched, slos
-from dq.operations.runtime.context import World, here
+from dq.operations.runtime.context import World, called
 from dq.operations.skip_cache import at_rest, lay_to_rest
 from dq.store.engine import Store
 
@@ -113,15 +113,11 @@ def watch(
     Raises UsageError for what does not fit, for a channel that is not set up and for settings that cannot be
     understood, Unreadable for a path without contracts, and StoreError for a store that does not answer.
     """
-    for name, given in (("now", now), ("since", since)):
-        if given is not None and given.tzinfo is None:
-            raise UsageError(f"{name}={given!r} has no zone.", "Give an aware datetime.")
-    working = Path(folder) if folder is not None else None
-    listed = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
-    places = listed if working is None else [working / path for path in listed]
-    world = replace(here(None, places, working), as_of=now.astimezone(UTC) if now is not None else None)
+    if since is not None and since.tzinfo is None:
+        raise UsageError(f"since={since!r} has no zone.", "Give an aware datetime.")
+    world, places = called(paths, folder, now)
     heartbeat_url(world)
-    request = WatchRequest(tuple(places), since, server, channel, trust_clock)
+    request = WatchRequest(places, since, server, channel, trust_clock)
     shown: list[str] = []
     with closing(world.store()) as store:
         outcome = judge(world, store, request, Lookout().of_tick(world.settings.storage_seconds))

@@ -131,6 +131,50 @@ def test_validate_refuses_a_mode_without_a_base(twins: tuple[Place, Place]) -> N
         dq.validate(twins[0].folder / "registry", mode="FULL")
 
 
+def test_audit_and_replay_are_the_commands(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    _agree(command, function, "audit", "registry", code=3)
+    _agree(command, function, "replay", code=3)
+    for place in twins:
+        _commit(place)
+        for at in (BEGIN, MISSED):
+            place.dq("watch", "registry", "--as-of", at)
+
+    _agree(command, function, "audit", "registry", code=0)
+    _agree(command, function, "replay", code=0)
+    ran = command.dq("replay", "--as-of", MISSED, "--format", "json")
+    outcome = dq.replay(folder=function.folder, now=datetime.fromisoformat(MISSED))
+    assert ran.json == json.loads(json.dumps(outcome.as_dict()))
+    assert ran.json["shown"]
+
+
+def test_repair_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        place.put("registry/dq-policy.yaml", "rules: {}\n")
+        for day in ("2026-05-09", "2026-05-10"):
+            place.put(f"lake/orders/day={day}/part-0.parquet", "")
+        place.dq("register", "registry", "--apply")
+
+    _agree(command, function, "repair", "registry", code=0)
+    assert command.dq("repair", "registry", "--check").code == 1
+    assert dq.repair("registry", folder=function.folder).pending
+    ran = command.dq("repair", "registry", "--apply", "--format", "json")
+    outcome = dq.repair("registry", apply=True, folder=function.folder)
+    assert _below(command, ran.json) == _below(function, outcome.as_dict())
+    assert len(outcome.tables[0].plan.missing) == 2
+    assert not dq.repair("registry", folder=function.folder).pending
+
+
+def _agree(command: Place, function: Place, name: str, *paths: str, code: int) -> None:
+    """The command's JSON and exit code are those of its function."""
+    ran = command.dq(name, *paths, "--format", "json")
+    outcome = getattr(dq, name)(*paths, folder=function.folder)
+
+    assert ran.code == code == outcome.exit_code, ran.all
+    assert _below(command, ran.json) == _below(function, outcome.as_dict())
+
+
 def _commit(place: Place) -> None:
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "a")):

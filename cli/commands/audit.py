@@ -10,9 +10,8 @@ import typer
 from dq.cli.context import here
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.dataquality.delivery.history import audit
-from dq.dataquality.delivery.history.replay import keys
-from dq.operations.registry_files import load, promises_of_all_times
+from dq.dataquality.delivery.history.audit import Audit
+from dq.operations import audit
 
 _DRAWN = 50
 
@@ -36,34 +35,27 @@ def command(
     """
     places = paths or [Path()]
     world = here(as_of, places)
-    loaded = load(places, world.note)
-    output.notes(loaded.findings)
-    promises = promises_of_all_times(loaded.contracts)
-    here_now = {contract.key for contract in loaded.contracts} | {key[0] for _, key in promises}
-    with world.store().read() as tx:
-        found = audit.audit(tx, [key for key in keys(tx) if key[0] in here_now], promises, world.as_of)
+    outcome = audit.run(world, world.store(), places)
+    output.notes(outcome.findings)
     if format is output.Format.JSON:
-        wrong = [
-            {"contract": one.key[0], "object": one.key[1], "slo": one.key[2],
-             "due_at": one.due_at.isoformat(), "what": one.what}
-            for one in found.wrong
-        ]  # fmt: skip
-        output.as_json({"agreeing": found.agreeing, "unproven": len(found.unproven), "wrong": wrong})
+        output.as_json(outcome.as_dict())
     else:
-        for one in found.wrong[:_DRAWN]:
-            due = f"{one.due_at:%Y-%m-%d %H:%M}Z"
-            output.line(f"  {output.mark(False)} {one.key[0]}/{one.key[2]} due {due}: {one.what}")
-        for (contract, hashed), times in Counter(
-            (one.cycle.contract, one.contract_hash[:12]) for one in found.unproven
-        ).items():
-            why = f"no text of hash {hashed}… is here or in Git" if hashed else "an older dq kept no hash"
-            output.line(f"  {output.mark(None)} {contract}: {times} not compared: {why}")
-        output.line(
-            f"deliveries that agree: {found.agreeing}, wrong: {len(found.wrong)}, "
-            f"not compared: {len(found.unproven)}"
-        )
-    nothing = not (found.agreeing or found.wrong or found.unproven)
-    if nothing:
+        _describe(outcome.rows)
+    if outcome.is_empty:
         output.note("dq: the store holds no delivery of these contracts. Is it the one of 'dq watch'?")
-    # What nobody could compare is not fine.
-    raise typer.Exit(1 if found.wrong else 3 if nothing or found.unproven or loaded.findings else 0)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _describe(rows: Audit) -> None:
+    for wrong in rows.wrong[:_DRAWN]:
+        due = f"{wrong.due_at:%Y-%m-%d %H:%M}Z"
+        output.line(f"  {output.mark(False)} {wrong.key[0]}/{wrong.key[2]} due {due}: {wrong.what}")
+    for (contract, hashed), times in Counter(
+        (kept.cycle.contract, kept.contract_hash[:12]) for kept in rows.unproven
+    ).items():
+        why = f"no text of hash {hashed}… is here or in Git" if hashed else "an older dq kept no hash"
+        output.line(f"  {output.mark(None)} {contract}: {times} not compared: {why}")
+    output.line(
+        f"deliveries that agree: {rows.agreeing}, wrong: {len(rows.wrong)}, "
+        f"not compared: {len(rows.unproven)}"
+    )

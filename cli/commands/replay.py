@@ -10,12 +10,9 @@ import typer
 
 from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.units import iso
-from dq.dataquality.delivery.history import replay
-from dq.dataquality.delivery.history.replay import Replayed, keys
+from dq.dataquality.delivery.history.replay import Replayed
+from dq.operations.replay import run
 from dq.operations.runtime.context import instant
-from dq.operations.watch import delivery_as_dict
 
 _DRAWN = 50
 
@@ -39,39 +36,20 @@ def command(
 
     Example: dq replay --as-of 2026-05-01T06:00:00Z
     """
-    world = here()
-    at = instant(as_of) if as_of else None
-    with world.store().read() as tx:
-        wanted = [key for key in keys(tx) if contract in (None, key[0])]
-        if contract is not None and not wanted:
-            raise UsageError(
-                f"no delivery of {contract!r} is stored.", "Name a contract as 'dq status' does."
-            )
-        found = list(replay.replay(tx, wanted, at))
-    wrong = [one for one in found if one.differences]
-    unproven = sum(not one.proven for one in found)
+    outcome = run(here().store(), contract, instant(as_of) if as_of else None)
     if format is output.Format.JSON:
-        shown = found if at is not None else wrong
-        output.as_json(
-            {
-                "cycles": len(found),
-                "unproven": unproven,
-                "different": len(wrong),
-                "shown": [*map(_row, shown)],
-            }
-        )
+        output.as_json(outcome.as_dict())
     else:
-        for one in wrong[:_DRAWN]:
+        for one in outcome.different[:_DRAWN]:
             output.line(f"  {output.mark(False)} {_name(one)}: {'; '.join(one.differences)}")
-        if at is not None:
-            _describe(found, at)
+        if outcome.at is not None:
+            _describe(outcome.cycles, outcome.at)
         else:
-            said = f"deliveries judged again: {len(found)}, different: {len(wrong)}"
-            output.line(f"{said}, of an older dq without proof: {unproven}")
-    if not found and at is None:
+            said = f"deliveries judged again: {len(outcome.cycles)}, different: {len(outcome.different)}"
+            output.line(f"{said}, of an older dq without proof: {outcome.unproven}")
+    if outcome.is_empty:
         output.note("dq: the store holds no delivery. Is it the one of 'dq watch'?")
-    # What nobody could derive is not fine.
-    raise typer.Exit(1 if wrong else 3 if unproven or (not found and at is None) else 0)
+    raise typer.Exit(outcome.exit_code)
 
 
 def _describe(found: Iterable[Replayed], at: datetime) -> None:
@@ -90,14 +68,3 @@ def _describe(found: Iterable[Replayed], at: datetime) -> None:
 
 def _name(one: Replayed) -> str:
     return f"{one.kept.cycle.contract}/{one.kept.cycle.slo} due {one.kept.cycle.due_at:%Y-%m-%d %H:%M}Z"
-
-
-def _row(one: Replayed) -> dict[str, object]:
-    return {
-        **delivery_as_dict(one.kept.cycle),
-        "status": one.status,
-        "delivered_at": iso(one.delivered_at),
-        "reason": one.reason,
-        "proven": one.proven,
-        "differences": list(one.differences),
-    }

@@ -216,6 +216,24 @@ def here(
     return World(environment, folder, at, chosen, registries, messages or Messages())
 
 
+def called(
+    paths: Path | str | Sequence[Path | str],
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+) -> tuple[World, tuple[Path, ...]]:
+    """The context of a call from Python about the contracts at `paths`, and these below the `folder`.
+
+    Raises as `here`, and UsageError for a `now` without zone.
+    """
+    if now is not None and now.tzinfo is None:
+        raise UsageError(f"now={now!r} has no zone.", "Give an aware datetime.")
+    working = Path(folder) if folder is not None else None
+    listed = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
+    places = tuple(listed if working is None else [working / path for path in listed])
+    world = here(None, places, working)
+    return replace(world, as_of=now.astimezone(UTC) if now is not None else None), places
+
+
 def user() -> str:
     """Who runs this process, by the name of the operating system; empty where it has none."""
     import getpass
