@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, audit
     from dq.operations.cycle import CycleStanding, cycle
+    from dq.operations.export import ExportOutcome, export
     from dq.operations.frames import backtest, check
+    from dq.operations.import_ import ImportOutcome, import_
     from dq.operations.propose import propose
     from dq.operations.publish import Delivered, publish
     from dq.operations.register import RegisterOutcome, register
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from dq.operations.replay import ReplayOutcome, replay
     from dq.operations.sample import sample
     from dq.operations.status import PromisesStanding, status
+    from dq.operations.tables import TablesOutcome, tables
     from dq.operations.validate import diff, validate
     from dq.operations.watch import WatchOutcome, watch
 
@@ -44,11 +47,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding",
-    "Delivered", "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Proposal",
-    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "Violated",
-    "WatchOutcome", "aggregate", "audit", "backtest", "check", "cycle", "diff", "gate", "left_out",
+    "Delivered", "DqError", "ExportOutcome", "Finding", "GatedRows", "Given", "ImportOutcome",
+    "Measure", "PromisesStanding", "Proposal", "Proposed", "Question", "RegisterOutcome",
+    "RepairOutcome", "ReplayOutcome", "Report", "TablesOutcome", "Violated", "WatchOutcome",
+    "aggregate", "audit", "backtest", "check", "cycle", "diff", "export", "gate", "import_", "left_out",
     "load", "propose", "publish", "register", "repair", "replay", "sample", "schema", "split",
-    "sql_text", "status", "validate", "watch",
+    "sql_text", "status", "tables", "validate", "watch",
 ]  # fmt: skip
 
 _HOMES = {
@@ -74,6 +78,12 @@ _HOMES = {
     "Proposed": "dq.dataquality.proposal.propose",
     "Proposal": "dq.dataquality.proposal.facts",
     "publish": "dq.operations.publish",
+    "tables": "dq.operations.tables",
+    "TablesOutcome": "dq.operations.tables",
+    "import_": "dq.operations.import_",
+    "ImportOutcome": "dq.operations.import_",
+    "export": "dq.operations.export",
+    "ExportOutcome": "dq.operations.export",
     "repair": "dq.operations.repair",
     "RepairOutcome": "dq.operations.repair",
     "replay": "dq.operations.replay",

@@ -7,9 +7,11 @@ known is not parsed, and a table whose files, or whose log's files, are the same
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,8 @@ from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRefused, Found, read
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import DqError, Finding
+from dq.contracts.shared.install import needing
+from dq.contracts.shared.outcome import DqError, Finding, Unreadable
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, judge_of, listed
@@ -28,7 +31,7 @@ from dq.dataquality.spark.readers.open import locate
 from dq.lake.paths import PlacedPartition
 from dq.lake.storage import Storages
 from dq.operations.data_places import Placements, placed_objects, placements
-from dq.operations.runtime.context import World
+from dq.operations.runtime.context import World, called
 from dq.store.engine import Store
 
 # Contracts that are held at once, and questions to a storage that wait for their answers.
@@ -68,6 +71,86 @@ class TableLook:
             "problem": said.problem or None,
             "changed": self.changed,
         }
+
+
+@dataclass(slots=True)
+class TableCounts:
+    """What all looks come to: tables by their state, `refused` ones too, and rows and files by metadata."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    files: int = 0
+    changed: int = 0
+
+    def add(self, look: TableLook | Finding) -> None:
+        """One look more."""
+        if isinstance(look, Finding):
+            self.states["refused"] += 1
+            return
+        self.states[look.state] += 1
+        self.changed += look.changed
+        if look.table.facts.rows is not None:
+            self.files += look.table.facts.files
+            self.rows += look.table.facts.rows
+
+    @property
+    def exit_code(self) -> int:
+        """0 nothing is other than promised, 1 something is, 3 something is unknown."""
+        unknown = self.states["unknown"] or self.states["refused"]
+        return Unreadable.exit_code if unknown else 1 if self.states["broken"] else 0
+
+
+@dataclass(frozen=True, slots=True)
+class TablesOutcome:
+    """Every table of a registry by its metadata, what kept others out, and what they come to."""
+
+    tables: tuple[TableLook, ...]
+    findings: tuple[Finding, ...]
+    counts: TableCounts
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq tables` ends; see `TableCounts.exit_code`."""
+        return self.counts.exit_code
+
+    def as_dict(self) -> list[dict[str, object]]:
+        """What `dq tables --format json` prints."""
+        return [look.as_dict() for look in self.tables]
+
+
+def tables(
+    paths: Path | str | Sequence[Path | str] = ".",
+    *,
+    server: str | None = None,
+    folder: Path | str | None = None,
+) -> TablesOutcome:
+    """Look at the metadata of every table: files, rows, NULLs, newest file, columns and types.
+
+    As `dq tables` does, without Spark and without a read of any row. `server` is the one to look at where a
+    contract has several. `folder` stands for the working folder, where settings and store are, and from
+    which relative paths lead.
+
+    Raises Unreadable for a path without contracts, and MissingTool without pyarrow. What could not be read
+    of a table is its `problem`.
+    """
+    require_pyarrow()
+    world, places = called(paths, folder)
+    counts, seen, findings = TableCounts(), list[TableLook](), list[Finding]()
+    with closing(world.store()) as store:
+        for look in looks(world, store, places, server):
+            counts.add(look)
+            if isinstance(look, Finding):
+                findings.append(look)
+            else:
+                seen.append(look)
+    return TablesOutcome(tuple(seen), tuple(findings), counts, tuple(world.messages.notes))
+
+
+def require_pyarrow() -> None:
+    """Raises MissingTool where it is not installed, before any table is looked at."""
+    with needing("Footers are read with pyarrow", "s3"):
+        import pyarrow  # noqa: F401
 
 
 def looks(

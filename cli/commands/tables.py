@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import typer
@@ -10,8 +9,7 @@ import typer
 from dq.cli.context import here
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import Finding, Unreadable
+from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.wording import counted
 
 
@@ -32,39 +30,31 @@ def command(
 
     Example: dq tables registry --format json
     """
-    with needing("Footers are read with pyarrow", "s3"):
-        import pyarrow  # noqa: F401  # before any table is looked at
-    from dq.operations.tables import looks
+    from dq.operations.tables import TableCounts, looks, require_pyarrow
 
+    require_pyarrow()
     places = paths or [Path()]
     world = here(None, places)
-    states: Counter[str] = Counter()
-    rows = files = changed = 0
-    told = []
-    for one in looks(world, world.store(), places, server):
-        if isinstance(one, Finding):
-            states["refused"] += 1
-            output.note(str(one))
-            continue
-        states[one.state] += 1
-        changed += one.changed
-        if one.table.facts.rows is not None:
-            files += one.table.facts.files
-            rows += one.table.facts.rows
-        if format is output.Format.JSON:
-            told.append(one.as_dict())
-            continue
-        said = one.table.facts.problem
-        for text in (said,) if said else one.table.facts.broken:
-            output.line(f"{one.state}: {one.table.contract}/{one.table.object}: {text}")
+    counts, told = TableCounts(), []
+    for look in looks(world, world.store(), places, server):
+        counts.add(look)
+        if isinstance(look, Finding):
+            output.note(str(look))
+        elif format is output.Format.JSON:
+            told.append(look.as_dict())
+        else:
+            facts = look.table.facts
+            for text in (facts.problem,) if facts.problem else facts.broken:
+                output.line(f"{look.state}: {look.table.contract}/{look.table.object}: {text}")
     if format is output.Format.JSON:
         output.as_json(told)
     else:
-        tables = states.total() - states["refused"]
+        states = counts.states
         output.line(
-            f"{counted(tables, 'table')}: {states['kept']:,} as promised, {states['broken']:,} broken,"
-            f" {states['listed']:,} only listed, {states['unknown']:,} unknown;"
-            f" rows by metadata: {rows:,}, in files: {files:,}; looked at anew: {changed:,}."
+            f"{counted(states.total() - states['refused'], 'table')}: {states['kept']:,} as promised,"
+            f" {states['broken']:,} broken, {states['listed']:,} only listed,"
+            f" {states['unknown']:,} unknown;"
+            f" rows by metadata: {counts.rows:,}, in files: {counts.files:,};"
+            f" looked at anew: {counts.changed:,}."
         )
-    unknown = states["unknown"] or states["refused"]
-    raise typer.Exit(Unreadable.exit_code if unknown else 1 if states["broken"] else 0)
+    raise typer.Exit(counts.exit_code)
