@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dq.operations.export import ExportOutcome, export
     from dq.operations.frames import backtest, check
     from dq.operations.import_ import ImportOutcome, import_
+    from dq.operations.portal import PortalOutcome, build_portal
     from dq.operations.propose import propose
     from dq.operations.publish import Delivered, publish
     from dq.operations.register import RegisterOutcome, register
@@ -48,11 +49,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding",
     "Delivered", "DqError", "ExportOutcome", "Finding", "GatedRows", "Given", "ImportOutcome",
-    "Measure", "PromisesStanding", "Proposal", "Proposed", "Question", "RegisterOutcome",
-    "RepairOutcome", "ReplayOutcome", "Report", "TablesOutcome", "Violated", "WatchOutcome",
-    "aggregate", "audit", "backtest", "check", "cycle", "diff", "export", "gate", "import_", "left_out",
-    "load", "propose", "publish", "register", "repair", "replay", "sample", "schema", "split",
-    "sql_text", "status", "tables", "validate", "watch",
+    "Measure", "PortalOutcome", "PromisesStanding", "Proposal", "Proposed", "Question",
+    "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "TablesOutcome", "Violated",
+    "WatchOutcome", "aggregate", "audit", "backtest", "build_portal", "check", "cycle", "diff",
+    "export", "gate", "import_", "left_out", "load", "propose", "publish", "register", "repair",
+    "replay", "sample", "schema", "split", "sql_text", "status", "tables", "validate", "watch",
 ]  # fmt: skip
 
 _HOMES = {
@@ -78,6 +79,8 @@ _HOMES = {
     "Proposed": "dq.dataquality.proposal.propose",
     "Proposal": "dq.dataquality.proposal.facts",
     "publish": "dq.operations.publish",
+    "build_portal": "dq.operations.portal",
+    "PortalOutcome": "dq.operations.portal",
     "tables": "dq.operations.tables",
     "TablesOutcome": "dq.operations.tables",
     "import_": "dq.operations.import_",

@@ -146,6 +146,10 @@ class Files(Protocol):
         """Whether there is nothing in a folder, or no such folder; False where a closer look is needed."""
         ...
 
+    def address(self, path: str) -> str:
+        """The path as any reader of this process finds it; a relative one is below the reach's folder."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
@@ -234,6 +238,9 @@ class LocalFiles:
             raise _unreadable(path, error) from error
         return False
 
+    def address(self, path: str) -> str:
+        return self._local(path)
+
     def _local(self, path: str) -> str:
         """The path from the folder of the reach, of which relative places are; else from the working one."""
         plain = path.removeprefix("file://")
@@ -282,6 +289,9 @@ class ArrowFiles:
 
     def root(self, path: str) -> str:
         return split(path)[0]
+
+    def address(self, path: str) -> str:
+        return path
 
     def nothing(self, path: str) -> bool:
         return not self._asked(path, folder=True)
@@ -333,7 +343,7 @@ class SilentFiles:
     def _silent(self, path: str) -> NoReturn:
         raise Unreadable(f"{self.problem}.", f"Look at this storage, and at the way to it: {path}.")
 
-    stat = inside = read = folders = holds = root = nothing = _silent
+    stat = inside = read = folders = holds = root = nothing = address = _silent
 
 
 class Storages:
@@ -435,6 +445,9 @@ class TimedFiles:
 
     def nothing(self, path: str) -> bool:
         return self._asked(self.files.nothing, path)
+
+    def address(self, path: str) -> str:
+        return self.files.address(path)
 
     def timed(self, question: Callable[[], R]) -> R:
         """What a question of one's own gave, that is no longer than one to these files."""

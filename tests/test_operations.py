@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fakes.command import BEGIN, MISSED, Place, contract
 
@@ -42,6 +45,21 @@ def test_watch_is_the_command(twins: tuple[Place, Place]) -> None:
         assert ran.json == json.loads(json.dumps(outcome.as_dict()))
         for text in outcome.alerts:
             assert text.splitlines()[0] in ran.err
+
+
+def test_watch_finds_deliveries_below_the_folder(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        place.dq("watch", "registry", "--as-of", BEGIN)
+        place.put("lake/orders/day=2026-05-10/_SUCCESS", "")
+        place.put("lake/orders/day=2026-05-10/part-0.parquet", "PAR1")
+        for file in place.folder.glob("lake/orders/*/*"):
+            os.utime(file, (1_778_472_000, 1_778_472_000))
+    ran = command.dq("watch", "registry", "--as-of", MISSED, "--format", "json")
+    outcome = dq.watch("registry", folder=function.folder, now=datetime.fromisoformat(MISSED))
+
+    assert ran.json == json.loads(json.dumps(outcome.as_dict()))
+    assert [change.after.good for change in outcome.tick.changes] == [True]
 
 
 def test_watch_says_why_nothing_is_judged(twins: tuple[Place, Place]) -> None:
@@ -164,6 +182,67 @@ def test_repair_is_the_command(twins: tuple[Place, Place]) -> None:
     assert _below(command, ran.json) == _below(function, outcome.as_dict())
     assert len(outcome.tables[0].plan.missing) == 2
     assert not dq.repair("registry", folder=function.folder).pending
+
+
+def test_tables_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        folder = place.folder / "lake/orders/day=2026-05-10"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2, 3]}), folder / "part-0.parquet")
+        os.utime(folder / "part-0.parquet", (1_778_400_000, 1_778_400_000))
+
+    _agree(command, function, "tables", "registry", code=0)
+    for place in twins:
+        place.put("registry/items.odcs.yaml", contract("items"))
+    _agree(command, function, "tables", "registry", code=3)
+    assert dq.tables("registry", folder=function.folder).counts.rows == 3
+
+
+@pytest.mark.parametrize("kind", ["odcs", "sql", "jsonschema", "avro", "dbt", "html"])
+def test_export_is_the_command(twins: tuple[Place, Place], kind: str) -> None:
+    command, function = twins
+    ran = command.dq("export", kind, "registry/orders.odcs.yaml")
+    outcome = dq.export(kind, function.folder / "registry/orders.odcs.yaml")
+
+    assert ran.code == 0, ran.all
+    assert outcome.text.splitlines() == ran.out.splitlines()
+    assert [f"{lost}." for lost in outcome.lost] == ran.err.splitlines()
+
+
+def test_import_is_the_command(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    pq.write_table(pa.table({"id": [1, 2], "name": ["a", "b"]}), tmp_path / "orders.parquet")
+    source = str(tmp_path / "orders.parquet")
+    ran = place.dq("import", "parquet", source, "--owner", "ana@example.com")
+    outcome = dq.import_("parquet", source, owner="ana@example.com")
+
+    assert ran.code == 0, ran.all
+    assert outcome.text.splitlines() == ran.out.splitlines()
+    assert outcome.columns == 2
+    with pytest.raises(dq.DqError, match="has no table 'items'"):
+        dq.import_("parquet", source, objects=["items"])
+
+
+def test_build_portal_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        place.put("registry/dq-policy.yaml", "rules: {}\n")
+    ran = command.dq("portal", "build", "site", "registry", "--as-of", MISSED, "--format", "json")
+    outcome = dq.build_portal("site", "registry", folder=function.folder, now=datetime.fromisoformat(MISSED))
+
+    assert ran.code == 0 == outcome.exit_code, ran.all
+    assert _below(command, ran.json) == _below(function, outcome.as_dict())
+    # The function names files by the folder that it was given.
+    folder = f"{function.folder}/".encode()
+    command_pages = _pages(command)
+    assert {page: text.replace(folder, b"") for page, text in _pages(function).items()} == command_pages
+    assert Path("index.html") in command_pages
+
+
+def _pages(place: Place) -> dict[Path, bytes]:
+    site = place.folder / "site"
+    return {path.relative_to(site): path.read_bytes() for path in site.rglob("*.html")}
 
 
 def _agree(command: Place, function: Place, name: str, *paths: str, code: int) -> None:

@@ -107,7 +107,7 @@ def _portal(world: World, shown: Path) -> None:
     except MissingTool as error:
         output.problem(error)
         return
-    output.line(f"  {built.products} products: open {shown / SITE / 'index.html'}")
+    output.line(f"  {built.summary.products} products: open {shown / SITE / 'index.html'}")
 
 
 def _tables(folder: Path) -> None:

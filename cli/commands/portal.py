@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,15 +9,10 @@ import typer
 
 from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.contracts.shared.outcome import DqError, Finding
 from dq.contracts.shared.wording import counted
-from dq.contracts.subscriptions import Subscription
-from dq.operations.key_ownership import settled
-from dq.operations.portal import ending
-from dq.operations.registry_files import Loaded
-from dq.operations.runtime.context import World, pace, processors, registry_root
-from dq.operations.subscriptions import load_subscriptions
-from dq.portal.generation.state import PortalRequest, PortalSummary, WaiverEnd
+from dq.operations.portal import PortalOutcome, run
+from dq.operations.runtime.context import World, pace
+from dq.portal.generation.state import PortalSummary
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -53,8 +47,8 @@ def build(
     if format is output.Format.JSON:
         output.as_json(done.as_dict())
     else:
-        describe(done)
-    raise typer.Exit(3 if done.problems else 0)
+        describe(done.summary)
+    raise typer.Exit(done.exit_code)
 
 
 @app.command("serve")
@@ -79,51 +73,17 @@ def serve(
             output.note("dq: stopped.")
 
 
-def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> PortalSummary:
-    """Writes the portal of these contracts."""
-    from dq.portal.build import build as build_portal
-
-    store = world.store()
-    subscriptions: list[Subscription] = []
-    for root in world.registries or (registry_root(places[0]),):
-        agreed, wrong = load_subscriptions(root)
-        subscriptions += agreed
-        output.notes(wrong)
-
-    def settle(keys: Mapping[str, str]) -> list[Finding]:
-        return settled(world, store, Loaded([], [], resting=keys)).findings
-
+def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> PortalOutcome:
+    """Writes the portal of these contracts, and says how far it is and what could not be used."""
     shown = _Progress()
-    request = PortalRequest(
-        out,
-        tuple(places),
-        store,
-        world.store_url(),
-        world.now(),
-        tick,
-        settle,
-        subscriptions,
-        _waivers(world),
-        workers=processors(),
-        progress=shown,
-        as_of=world.as_of,
-    )
     try:
-        return build_portal(request)
+        outcome = run(world, world.store(), out, places, tick, shown)
     finally:
         shown.close()
-
-
-def _waivers(world: World) -> list[WaiverEnd] | None:
-    """Those that end soon; None where a policy cannot be understood, which is said."""
-    found: list[WaiverEnd] = []
-    for root in world.registries:
-        try:
-            found += ending(root, world.now().date())
-        except DqError as error:
-            output.problem(error, f"{root}: ")
-            return None
-    return found
+    output.notes(outcome.findings)
+    for root, error in outcome.policies:
+        output.problem(error, f"{root}: ")
+    return outcome
 
 
 class _Progress:

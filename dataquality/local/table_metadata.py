@@ -262,7 +262,7 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     for path, one in found.files:
         # Readers pass over a file without a byte.
         if one.size:
-            meta, schema = _footer(path)
+            meta, schema = _footer(path, files.address(path))
             rows += meta.num_rows
             nulls.add(meta)
             schemas[schema] = None
@@ -288,12 +288,12 @@ def _judged(columns: Sequence[ParquetColumn], judge: Judge) -> Sequence[str]:
     return judge(DataType("struct", (), tuple(kinds.values()), tuple(kinds)), unread)
 
 
-def _footer(path: str) -> tuple[FileMetaData, tuple[ParquetColumn, ...]]:
+def _footer(path: str, address: str) -> tuple[FileMetaData, tuple[ParquetColumn, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with opened(path if is_remote(path) else quote(path.removeprefix("file://"))) as source:
+        with opened(address if is_remote(address) else quote(address.removeprefix("file://"))) as source:
             meta = pq.read_metadata(source)
             found = columns(meta.schema)
     except (*NOT_OPENED, pa.ArrowException) as error:
