@@ -119,24 +119,20 @@ ALLOWED = {
         "whether the registry's folder is there; whether a file or a folder was named",
     ),
     # output
-    ("cli/terminal/stream.py", "output"): (
-        "sys.stderr sys.stdout",
-        "door: all that is printed, made printable",
+    ("cli/terminal/output.py", "output"): (
+        "sys.stderr sys.stdout rich.cells.cell_len rich.cells.set_cell_size "
+        "rich.console.Console rich.markup.escape rich.panel.Panel rich.text.Text",
+        "door: all that is printed, made printable; door: help and mistakes of usage, drawn into that stream",
     ),
-    ("cli/terminal/stream.py", "file"): (
+    ("cli/terminal/output.py", "file"): (
         "os.fdopen os.open",
         "door: where a reader that went away is written to",
     ),
-    ("cli/terminal/stream.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
+    ("cli/terminal/output.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
     ("api/airflow/operators.py", "environment"): ("os.environ", "the task's own, handed on to its command"),
     ("api/airflow/operators.py", "process"): ("subprocess.Popen", "dq itself, in a list and without a shell"),
     ("examples/airflow/orders_dag.py", "environment"): ("os.environ", "where the reader's registry is"),
     ("cli/main.py", "environment"): ("os.environ", "the words that a shell asks to complete"),
-    ("cli/terminal/output.py", "output"): (
-        "rich.cells.cell_len rich.cells.set_cell_size rich.console.Console rich.markup.escape"
-        " rich.panel.Panel rich.text.Text",
-        "door: help and mistakes of usage, drawn into that stream",
-    ),
     # operator settings
     ("operations/runtime/settings.py", "file"): (
         "os.fdopen os.open",
