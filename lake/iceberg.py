@@ -109,7 +109,13 @@ def live(files: Files, place: str) -> set[Pairs]:
     return {tuple(sorted(one.items())) for status, _, one, _ in entries if status != _DELETED}
 
 
-def current_metadata(files: Files, place: str, *, require_hint: bool = False) -> Metadata | None:
+# A failed commit leaves a file; of more of one version than these nobody guesses.
+_MOST_TWINS = 8
+
+
+def current_metadata(
+    files: Files, place: str, *, require_hint: bool = False, guess: bool = False
+) -> Metadata | None:
     """Return the metadata that holds now; None for a folder without any.
 
     Of files with a version alone (`v7`, of tables that lie in folders) it is the one that the hint names and,
@@ -118,7 +124,8 @@ def current_metadata(files: Files, place: str, *, require_hint: bool = False) ->
     both, a catalog took the table over or gave it back, and counts anew: the one written later holds.
 
     Raises Unreadable where that is not certain, as for two files of one version, of which at most one was
-    committed; with `require_hint` also where only a catalog knows.
+    committed; with `require_hint` also where only a catalog knows. With `guess`, for a reader whose result a
+    person looks at, the one of several that was written last is taken.
     """
     folder = f"{place}/{METADATA_FOLDER}"
     names = [one.name for one in files.inside(folder)]
@@ -128,8 +135,8 @@ def current_metadata(files: Files, place: str, *, require_hint: bool = False) ->
     if version not in plain and plain and not listed:
         what = f"{folder}/{_HINT} names version {hint}, whose metadata is not there"
         raise Unreadable(f"{what}.", _RESTORE)
-    by_hint = _read(files, folder, plain, version) if version in plain else None
-    by_number = _read(files, folder, listed, max(listed)) if listed else None
+    by_hint = _read(files, folder, plain[version], version, guess) if version in plain else None
+    by_number = _read(files, folder, listed[max(listed)], max(listed), guess) if listed else None
     if by_hint is not None and by_number is not None and _moment(by_hint) == _moment(by_number):
         what = f"{by_hint.path} and {by_number.path} were written at one moment"
         raise Unreadable(f"{what}: which of them counts is not known.", "The next commit tells.")
@@ -164,12 +171,12 @@ def _followed(hint: int | None, versions: Collection[int]) -> int | None:
     return next(version for version in count(hint) if version + 1 not in versions)
 
 
-def _read(files: Files, folder: str, versions: Mapping[int, list[str]], version: int) -> Metadata:
-    names = versions[version]
-    if len(names) > 1:
+def _read(files: Files, folder: str, names: Sequence[str], version: int, guess: bool) -> Metadata:
+    if len(names) > 1 and not guess:
         what = f"{folder} has {len(names)} files of version {version}."
         raise Unreadable(what, "The next commit tells which one counts. Or name the table in its catalog.")
-    return metadata_at(files, f"{folder}/{names[0]}")
+    read = [metadata_at(files, f"{folder}/{name}") for name in sorted(names)[:_MOST_TWINS]]
+    return max(read, key=_moment)
 
 
 def metadata_at(files: Files, path: str) -> Metadata:

@@ -147,13 +147,30 @@ def test_without_a_hint_the_last_commit_counts(
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 @pytest.mark.parametrize(
+    ("files", "version", "last"),
+    [
+        ({"v1.metadata.json": 1, "v1.gz.metadata.json": 2}, 1, 2),
+        ({f"00003-{UUID}.metadata.json": 3, f"00003-{OTHER_UUID}.metadata.json": 4}, 3, 4),
+        ({f"00003-{UUID}.metadata.json": 4, f"00003-{OTHER_UUID}.metadata.json": 3}, 3, 4),
+    ],
+)
+def test_of_two_files_of_a_version_an_import_takes_the_last_and_nobody_else_any(
+    tmp_path: Path, reader: Reader, files: dict[str, int | bytes], version: int, last: int
+) -> None:
+    place = tmp_path / "t"
+    put(place, {name: _content(place, name, told) for name, told in files.items()})
+
+    if reader is by_import:
+        assert reader(place) == last
+    else:
+        with pytest.raises(DqError, match=f"2 files of version {version}"):
+            reader(place)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+@pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({"v1.metadata.json": 1, "v1.gz.metadata.json": 2}, "2 files of version 1"),
-        (
-            {f"00003-{UUID}.metadata.json": 3, f"00003-{OTHER_UUID}.metadata.json": 4},
-            "2 files of version 3",
-        ),
         ({"v7.metadata.json": 7, "version-hint.text": b"9"}, "names version 9"),
         ({"v7.metadata.json": b"{", "version-hint.text": b"7"}, "is no metadata of Iceberg"),
         ({"v7.metadata.json": b"[]", "version-hint.text": b"7"}, "is no metadata of Iceberg"),

@@ -131,7 +131,7 @@ def _metadata(source: str) -> tuple[str, Mapped, str]:
         named = metadata_at(files_for(place), place)
         place = place.rpartition("/")[0].removesuffix(METADATA_FOLDER).rstrip("/") or "."
         return place, dict(named.content), named.path
-    current = current_metadata(files_within(place, METADATA_FOLDER), place)
+    current = current_metadata(files_within(place, METADATA_FOLDER), place, guess=True)
     if current is None:
         raise UsageError(
             f"{place} is no Iceberg table: its {METADATA_FOLDER} folder has no *.metadata.json.",
