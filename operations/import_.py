@@ -79,7 +79,7 @@ def import_(
     Raises UsageError for a kind or table that is not known and a table without columns, Unreadable for a
     source that cannot be read, and MissingTool where a package for it is not installed.
     """
-    world, _ = called((), folder)
+    world, _ = called(None, folder)
     named = ImportRequest(kind, str(source), tuple(objects), id, domain, owner, role_arn, catalog_id)
     return contract_of(named, found(world, named))
 

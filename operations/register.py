@@ -164,8 +164,8 @@ def register(
         prune,
         prune_limit,
         allowed(allow_breaking, allow_destructive),
-        Path(out) if out is not None else None,
-        Path(plan) if plan is not None else None,
+        world.folder / out if out is not None else None,
+        world.folder / plan if plan is not None else None,
         refresh_only,
     )
     with closing(world.store()) as store:

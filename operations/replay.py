@@ -66,7 +66,7 @@ def replay(
     Raises UsageError for a contract of which no delivery is stored and for a `now` without zone, and
     StoreError for a store that does not answer.
     """
-    world, _ = called((), folder, now)
+    world, _ = called(None, folder, now)
     with closing(world.store()) as store:
         return run(store, contract, now.astimezone(UTC) if now is not None else None)
 

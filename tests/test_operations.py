@@ -103,6 +103,22 @@ def test_register_is_the_command(twins: tuple[Place, Place]) -> None:
         assert _below(command, ran.json) == _below(function, outcome.as_dict())
 
 
+def test_a_plan_is_kept_and_applied_below_the_folder(twins: tuple[Place, Place]) -> None:
+    folder = twins[1].folder
+    assert dq.register("registry", out="plan.json", folder=folder).exit_code == 0
+    assert (folder / "plan.json").is_file()
+    outcome = dq.register("registry", apply=True, plan="plan.json", folder=folder)
+
+    assert outcome.exit_code == 0
+    assert not dq.register("registry", folder=folder).pending
+
+
+@pytest.mark.parametrize("name", ["watch", "register", "repair", "audit", "tables", "status"])
+def test_no_path_is_a_mistake_in_a_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(dq.DqError, match="no contract was given"):
+        getattr(dq, name)([], folder=tmp_path)
+
+
 def test_register_refuses_what_excludes_each_other(twins: tuple[Place, Place]) -> None:
     with pytest.raises(dq.DqError, match="--plan says what --apply may do"):
         dq.register("registry", plan="plan.json", folder=twins[1].folder)
@@ -164,6 +180,14 @@ def test_audit_and_replay_are_the_commands(twins: tuple[Place, Place]) -> None:
     outcome = dq.replay(folder=function.folder, now=datetime.fromisoformat(MISSED))
     assert ran.json == json.loads(json.dumps(outcome.as_dict()))
     assert ran.json["shown"]
+
+
+def test_settings_beside_the_store_are_no_matter_for_a_call_without_contracts(tmp_path: Path) -> None:
+    place = _registry(tmp_path)
+    place.put("dq.toml", "")
+    _commit(place)
+
+    assert dq.replay(folder=tmp_path).exit_code == 3 == place.dq("replay").code
 
 
 def test_repair_is_the_command(twins: tuple[Place, Place]) -> None:

@@ -217,18 +217,23 @@ def here(
 
 
 def called(
-    paths: Path | str | Sequence[Path | str],
+    paths: Path | str | Sequence[Path | str] | None,
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> tuple[World, tuple[Path, ...]]:
     """The context of a call from Python about the contracts at `paths`, and these below the `folder`.
 
-    Raises as `here`, and UsageError for a `now` without zone.
+    `paths` is None for a call that reads no contract.
+
+    Raises as `here`, and UsageError for no path at all and for a `now` without zone.
     """
     if now is not None and now.tzinfo is None:
         raise UsageError(f"now={now!r} has no zone.", "Give an aware datetime.")
     working = Path(folder) if folder is not None else None
-    listed = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
+    given = () if paths is None else [paths] if isinstance(paths, Path | str) else paths
+    listed = [Path(path) for path in given]
+    if not listed and paths is not None:
+        raise UsageError("no contract was given.", "Give a file, a folder, or several.")
     places = tuple(listed if working is None else [working / path for path in listed])
     world = here(None, places, working)
     return replace(world, as_of=now.astimezone(UTC) if now is not None else None), places
