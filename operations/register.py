@@ -73,6 +73,8 @@ class RegisterRequest:
             raise UsageError("--plan says what --apply may do.", "Add --apply.")
         if self.plan is not None and self.out is not None:
             raise UsageError("--out keeps a plan, and --plan applies one.", "Choose one of the two.")
+        if self.prune_limit is not None and self.prune_limit < 0:
+            raise UsageError(f"--prune-limit {self.prune_limit} is below 0.", "Give 0 or more.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,8 @@ def test_no_path_is_a_mistake_in_a_sentence(tmp_path: Path, name: str) -> None:
 def test_register_refuses_what_excludes_each_other(twins: tuple[Place, Place]) -> None:
     with pytest.raises(dq.DqError, match="--plan says what --apply may do"):
         dq.register("registry", plan="plan.json", folder=twins[1].folder)
+    with pytest.raises(dq.DqError, match="--prune-limit -1 is below 0"):
+        dq.register("registry", prune=True, prune_limit=-1, folder=twins[1].folder)
 
 
 def test_register_names_what_could_not_be_registered(twins: tuple[Place, Place]) -> None:
