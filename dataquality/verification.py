@@ -155,21 +155,11 @@ def _contradicts(metric: Aggregate, proven: Any, file: File | None, found: Any) 
 
 
 def _by_path(files: Sequence[File], by_file: Mapping[str, Any]) -> dict[str, File | None]:
-    """The files by the paths that Spark has for them; those that Spark saw no row of by their own.
-
-    A log may name its files from where it lies.
-    """
-    ends: dict[str, list[tuple[str, File]]] = {}
-    for file in files:
-        plain = _plain(file.path)
-        ends.setdefault(plain.rpartition("/")[2], []).append((plain, file))
-    named: dict[str, File | None] = {}
-    for path in by_file:
-        plain = _plain(path)
-        near = [file for end, file in ends.get(plain.rpartition("/")[2], []) if plain.endswith(end)]
-        named[path] = near[0] if near else None
-    seen = {id(file) for file in named.values()}
-    return named | {file.path: file for file in files if id(file) not in seen}
+    """The files by the paths that Spark has for them; those that Spark saw no row of by their own."""
+    listed = {_plain(file.path): file for file in files}
+    named = {path: listed.get(_plain(path)) for path in by_file}
+    seen = set(map(_plain, by_file))
+    return named | {file.path: file for path, file in listed.items() if path not in seen}
 
 
 def _plain(path: str) -> str:

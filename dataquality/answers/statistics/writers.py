@@ -1,8 +1,9 @@
 """TABLE: the writers whose statistics are known to be wrong, and what those of a file prove by its writer.
 
 Statistics are the word of whoever wrote them. Parquet names the writer in each footer (`created_by`), Delta
-in the commit that added a file (`engineInfo`), Iceberg in the snapshot that added it (`engine-name` and
-`iceberg-version` of its summary). What these versions say wrongly proves nothing, whatever the data.
+in the commit that added a file (`engineInfo`, which `dq tables` asks), Iceberg in the snapshot that added it
+(`engine-name` and `iceberg-version` of its summary). What these versions say wrongly proves nothing, whatever
+the data.
 """
 
 from __future__ import annotations
