@@ -131,7 +131,7 @@ class Node(BaseModel):
         return mine == theirs
 
     def __hash__(self) -> int:
-        return id(self.place)
+        return id(self)  # an equal node elsewhere has a path and places of its own
 
 
 # A value that ODCS leaves open. Mappings inside still carry their places; see `source_map.plain`.

@@ -12,15 +12,13 @@ Mend: Correct the rows, or the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.metrics import MEASURES
-from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, terms_of
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metric_rule import metric_clauses as of_measure
+from dq.dataquality.clauses.metric_rule import kind_of, metric_clause
 from dq.dataquality.clauses.metrics import ColumnMeasure, MeasureAsked, Question, share
+from dq.dataquality.clauses.quality_rule import Rule
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.predicate import Compare, Not, Predicate, all_of
 from dq.dataquality.model.term import NUMBERS, TEXTS, Path
@@ -47,21 +45,19 @@ def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
 MEASURE = ColumnMeasure(MEASURES["compareColumns"], asks, share)
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for clause in of_measure(MEASURE, one):
-        if not isinstance(clause.ask, KindTerms):
-            yield clause
-            continue
-        asked = terms_of(clause, MeasureAsked)
-        if asked.by or asked.terms.against:
-            yield clause
-        else:
-            left, right = asked.columns
-            shown = next(name for name, sign in _SIGNS.items() if sign == asked.terms.comparison)
-            yield asking(clause, RowTest(breaks(asked), f"have not {left} {shown} {right}"))
+def clause_of(rule: Rule) -> Clause:
+    clause = metric_clause(rule)
+    if not isinstance(clause.ask, KindTerms):
+        return clause
+    asked = terms_of(clause, MeasureAsked)
+    if asked.by or asked.terms.against:
+        return clause
+    left, right = asked.columns
+    shown = next(name for name, sign in _SIGNS.items() if sign == asked.terms.comparison)
+    return asking(clause, RowTest(breaks(asked), f"have not {left} {shown} {right}"))
 
 
 _SIGNS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "!=": "<>"}
 
 
-CHECK = replace(kind_of(MEASURE, __doc__), clauses=clauses)
+CHECK = replace(kind_of(MEASURE, __doc__), rule=clause_of)

@@ -12,24 +12,20 @@ Mend: Correct the data, the arguments or the bound, or install the package.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dq.contracts.metrics import measure_named
-from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject, plain
+from dq.contracts.model import OPERATORS, Quality, plain
 from dq.contracts.shared.outcome import CheckResult
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, judge_number
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
-from dq.dataquality.clauses.quality_rule import Told, of_number, of_quality, rules_of
-from dq.dataquality.clauses.row_count_range import written_as_anomaly
-from dq.dataquality.model.column import Column
+from dq.dataquality.clauses.quality_rule import Rule, Told, of_number, of_quality
 from dq.dataquality.model.metric import Metric
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Unusable, comparison
 
 _CHECK = "custom"
-ENGINE = "dq"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +37,16 @@ class _Numbered:
     question: Question | None
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, _, column in rules_of(one):
-        if _is_of_package(quality):
-            yield _clause(one, quality, column)
-
-
-def _is_of_package(quality: Quality) -> bool:
-    """Whether another package may have the check: the metrics of dq itself have kinds of their own."""
-    own = written_as_anomaly(quality) is not None or measure_named(quality) is not None
-    return quality.type == "custom" and quality.engine == ENGINE and not own
-
-
-def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Clause:
-    shown = "" if column is None else str(column)
+def clause(rule: Rule) -> Clause:
+    schema, quality = rule.object, rule.quality
     # Until its own bound is read, the one that a rule without any has.
-    made = of_quality(_CHECK, one, quality, shown, Told(_NONE))
+    made = of_quality(_CHECK, schema, quality, rule.shown, Told(_NONE))
     if made.refused:
         return made
     try:
         name, arguments, told = _read(quality)
-        made = of_quality(_CHECK, one, quality, shown, told or Told(_NONE))
-        given = Given(one.name, column, arguments)
+        made = of_quality(_CHECK, schema, quality, rule.shown, told or Told(_NONE))
+        given = Given(schema.name, rule.column, arguments)
         answer = ask(name, given)
         if isinstance(answer, Broken):
             breaks = Opaque(answer.predicate, tuple(each.steps for each in answer.columns))
@@ -118,4 +102,4 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     return judge_number(clause, found, f"the check {numbered.name!r}")
 
 
-CHECK = CheckKind(_CHECK, __doc__, clauses, metrics, judge)
+CHECK = CheckKind(_CHECK, __doc__, metrics=metrics, judge=judge, rule=clause)

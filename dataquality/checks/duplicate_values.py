@@ -10,41 +10,25 @@ Mend: Remove the repeated rows at their source, or correct the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.dataquality.clauses.clause import Clause, UniqueKey, asking, refuse
+from dq.contracts.model import Quality, SchemaObject
+from dq.dataquality.clauses.clause import Clause, UniqueKey, asking
 from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.clauses.quality_rule import arguments, clauses_by, listed, metric, of_quality
+from dq.dataquality.clauses.quality_rule import Rule, arguments, listed, of_quality
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "duplicate_values"
 
 
-def _of_property(one: SchemaObject, quality: Quality, _: Property, column: Column) -> Clause:
-    arguments(quality)
-    if not column.single:
-        raise Unusable("a value inside of an array or map has no row of its own")
-    return _keyed(of_quality(_CHECK, one, quality, str(column)), (column,))
-
-
-def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    yield from clauses_by(_CHECK, "duplicateValues", _of_property)(contract, one)
-    for quality in one.quality:
-        if metric(quality) != "duplicateValues":
-            continue
-        made = of_quality(_CHECK, one, quality, "")
-        try:
-            keys = _keys(one, quality)
-        except Unusable as error:
-            yield refuse(made, str(error))
-            continue
-        yield _keyed(replace(made, property=", ".join(str(key) for key in keys)), keys)
-
-
-def _keyed(made: Clause, keys: tuple[Column, ...]) -> Clause:
+def clause(rule: Rule) -> Clause:
+    if rule.column is None:
+        keys = _keys(rule.object, rule.quality)
+    else:
+        arguments(rule.quality)
+        if not rule.column.single:
+            raise Unusable("a value inside of an array or map has no row of its own")
+        keys = (rule.column,)
+    made = of_quality(_CHECK, rule.object, rule.quality, ", ".join(str(key) for key in keys))
     return asking(made, UniqueKey(keys, "repeat a value"))
 
 
@@ -63,4 +47,4 @@ def _keys(one: SchemaObject, quality: Quality) -> tuple[Column, ...]:
     return tuple(known[str(name)] for name in wanted)
 
 
-CHECK = CheckKind(_CHECK, __doc__, clauses)
+CHECK = CheckKind(_CHECK, __doc__, rule=clause)

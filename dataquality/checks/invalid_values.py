@@ -9,23 +9,24 @@ Mend: Correct the values at their source, or the list, pattern or bound.
 
 from __future__ import annotations
 
-from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause, RowTest, asking
 from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.clauses.quality_rule import arguments, clauses_by, listed, matching, of_quality, one_of
-from dq.dataquality.model.column import Column
+from dq.dataquality.clauses.quality_rule import Rule, arguments, listed, matching, of_quality, one_of
 from dq.dataquality.model.predicate import any_of
 from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "invalid_values"
 
 
-def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column) -> Clause:
+def clause(rule: Rule) -> Clause | None:
+    quality, prop, column = rule.quality, rule.property, rule.column
+    if prop is None or column is None:
+        return None
     given = arguments(quality, "validValues", "pattern")
     # ODCS 3.0 had the list on the rule itself.
     values = given.get("validValues", quality.valid_values)
     pattern = given.get("pattern")
-    made = of_quality(_CHECK, one, quality, str(column))
+    made = of_quality(_CHECK, rule.object, quality, rule.shown)
     if values is None and pattern is None:
         raise Unusable("it needs the argument 'validValues' or 'pattern'")
     if pattern is not None and not isinstance(pattern, str):
@@ -41,4 +42,4 @@ def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column)
     return asking(parts[0], RowTest(breaks, "are invalid"))
 
 
-CHECK = CheckKind(_CHECK, __doc__, clauses_by(_CHECK, "invalidValues", _clause))
+CHECK = CheckKind(_CHECK, __doc__, rule=clause)

@@ -9,23 +9,24 @@ Mend: Fill the values at their source, or correct the bound or the list.
 
 from __future__ import annotations
 
-from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.clauses.quality_rule import arguments, clauses_by, counting, listed
-from dq.dataquality.model.column import Column
+from dq.dataquality.clauses.quality_rule import Rule, arguments, counting, listed
 from dq.dataquality.model.predicate import In, any_of
 from dq.dataquality.sql.values import literal
 
 _CHECK = "missing_values"
 
 
-def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column) -> Clause:
-    given = listed(arguments(quality, "missingValues").get("missingValues", [None]), "missingValues")
+def clause(rule: Rule) -> Clause | None:
+    prop, column = rule.property, rule.column
+    if prop is None or column is None:
+        return None
+    given = listed(arguments(rule.quality, "missingValues").get("missingValues", [None]), "missingValues")
     literals = tuple(literal(prop, value) for value in given if value is not None)
     gap = column.missing()
     breaks = any_of(gap, column.where(lambda value: In(value, literals))) if literals else gap
-    return counting(_CHECK, one, quality, column, "are missing", breaks)
+    return counting(_CHECK, rule, "are missing", breaks)
 
 
-CHECK = CheckKind(_CHECK, __doc__, clauses_by(_CHECK, "missingValues", _clause))
+CHECK = CheckKind(_CHECK, __doc__, rule=clause)

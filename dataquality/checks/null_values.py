@@ -9,16 +9,16 @@ Mend: Fill the values at their source, or correct the bound.
 
 from __future__ import annotations
 
-from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.clauses.quality_rule import arguments, clauses_by, counting
-from dq.dataquality.model.column import Column
+from dq.dataquality.clauses.quality_rule import Rule, arguments, counting
 
 
-def _clause(one: SchemaObject, quality: Quality, _: Property, column: Column) -> Clause:
-    arguments(quality)
-    return counting("null_values", one, quality, column, "are NULL", column.missing())
+def clause(rule: Rule) -> Clause | None:
+    if rule.column is None:
+        return None
+    arguments(rule.quality)
+    return counting("null_values", rule, "are NULL", rule.column.missing())
 
 
-CHECK = CheckKind("null_values", __doc__, clauses_by("null_values", "nullValues", _clause))
+CHECK = CheckKind("null_values", __doc__, rule=clause)

@@ -15,41 +15,38 @@ Mend: Load the missing rows, or correct the bounds. In Python hand the earlier c
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.model import Quality
 from dq.contracts.odcs import time_unit
 from dq.contracts.shared.outcome import CheckResult, Status, TextFault
 from dq.contracts.shared.units import Duration, parse_duration
 from dq.contracts.shared.wording import counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, before, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, percent, result
-from dq.dataquality.clauses.quality_rule import arguments, metric, of_quality
+from dq.dataquality.clauses.quality_rule import Rule, arguments, of_quality
 from dq.dataquality.clauses.row_count_range import comparable, moment_of, nearest
 from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "row_count"
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality in one.quality:
-        if metric(quality) != "rowCount":
-            continue
-        made = of_quality(_CHECK, one, quality, "")
-        limit = made.limit
-        made = replace(made, allowed=f"{limit.threshold} rows" if limit else "")
-        try:
-            if limit and limit.unit is Unit.PERCENT:
-                period = _period(quality)
-                allowed = f"{limit.threshold} percent more than {period} before"
-                made = replace(asking(made, KindTerms(period)), allowed=allowed)
-            else:
-                arguments(quality)
-        except Unusable as error:
-            made = refuse(made, str(error))
-        yield made
+def clause(rule: Rule) -> Clause | None:
+    if rule.property is not None:
+        return None
+    made = of_quality(_CHECK, rule.object, rule.quality, "")
+    limit = made.limit
+    made = replace(made, allowed=f"{limit.threshold} rows" if limit else "")
+    try:
+        if limit and limit.unit is Unit.PERCENT:
+            period = _period(rule.quality)
+            allowed = f"{limit.threshold} percent more than {period} before"
+            return replace(asking(made, KindTerms(period)), allowed=allowed)
+        arguments(rule.quality)
+    except Unusable as error:
+        return refuse(made, str(error))
+    return made
 
 
 def _period(quality: Quality) -> Duration:
@@ -89,4 +86,4 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     return result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(found))
 
 
-CHECK = CheckKind(_CHECK, __doc__, clauses, judge=judge)
+CHECK = CheckKind(_CHECK, __doc__, judge=judge, rule=clause)

@@ -24,15 +24,14 @@ has a `severity`. In Python hand the history in: `check(…, history=…)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.wording import counted, nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result
-from dq.dataquality.clauses.quality_rule import extent_of, severity
+from dq.dataquality.clauses.quality_rule import Rule, extent_of, severity
 from dq.dataquality.clauses.row_count_range import (
     ANOMALY,
     Band,
@@ -70,19 +69,15 @@ _WHOLE = ("runs", "minimum")
 _DIRECTIONS = ("both", "fewer", "more")
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality in one.quality:
-        written = written_as_anomaly(quality)
-        if written is not None:
-            yield _clause(one, quality, written)
-
-
-def _clause(one: SchemaObject, quality: Quality, written: Mapping[str, object]) -> Clause:
+def clause(rule: Rule) -> Clause | None:
+    quality, written = rule.quality, written_as_anomaly(rule.quality)
+    if rule.property is not None or written is None:
+        return None
     grade = severity(quality) if quality.severity else Severity.WARNING
     allowed = "about as many rows as in earlier runs"
-    made = Clause(_CHECK, quality.path(), one.name, "", quality.at(), grade, allowed)
+    made = Clause(_CHECK, quality.path(), rule.object.name, "", quality.at(), grade, allowed)
     try:
-        return asking(replace(made, extent=extent_of(one, quality)), KindTerms(_terms(written)))
+        return asking(replace(made, extent=extent_of(rule.object, quality)), KindTerms(_terms(written)))
     except Unusable as error:
         return refuse(made, str(error))
 
@@ -161,4 +156,4 @@ def _expected(band: Band) -> str:
     return f"{band.most:,} or fewer" if band.least is None else f"{band.least:,} to {band.most:,}"
 
 
-CHECK = CheckKind(_CHECK, __doc__, clauses, judge=judge)
+CHECK = CheckKind(_CHECK, __doc__, judge=judge, rule=clause)

@@ -19,15 +19,14 @@ Mend: Correct the data, the query or the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.model import SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, judge_number, result, subject
-from dq.dataquality.clauses.quality_rule import of_number, of_quality, rules_of
+from dq.dataquality.clauses.quality_rule import Rule, of_number, of_quality
 from dq.dataquality.model.classification import MASK
 from dq.dataquality.model.classification import untold as why_untold
 from dq.dataquality.model.column import Column
@@ -41,14 +40,9 @@ if TYPE_CHECKING:
 _CHECK = "sql_rule"
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, _, column in rules_of(one):
-        if quality.type == "sql":
-            yield _clause(one, quality, column)
-
-
-def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Clause:
-    made = of_quality(_CHECK, one, quality, "" if column is None else str(column))
+def clause(rule: Rule) -> Clause:
+    schema, quality, column = rule.object, rule.quality, rule.column
+    made = of_quality(_CHECK, schema, quality, rule.shown)
     if made.refused:
         return made
     made = of_number(made)
@@ -60,12 +54,12 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     from dq.contracts.sql.guard import Refused, query
 
     way = None if column is None else [str(step) for step in column.steps]
-    found = query(one, quality, way)
+    found = query(schema, quality, way)
     if isinstance(found, Refused):
         return refuse(made, f"its query is refused: {found.reason}. {found.instead}".rstrip("."))
     named = tuple(Column((name,)) for name in found.columns)
     alone = Query(found.sql, named, made.extent.where, found.fields)
-    terms = _Terms(_shared(one, found.folded, alone) or alone, why_untold(one, found.shown))
+    terms = _Terms(_shared(schema, found.folded, alone) or alone, why_untold(schema, found.shown))
     return asking(made, KindTerms(terms))
 
 
@@ -113,4 +107,4 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     return result(clause, judged.status, MASK, f"{message}{allowed}")
 
 
-CHECK = CheckKind(_CHECK, __doc__, clauses, metrics, judge)
+CHECK = CheckKind(_CHECK, __doc__, metrics=metrics, judge=judge, rule=clause)

@@ -23,6 +23,7 @@ from dq.dataquality.clauses.clause import (
     NoResult,
     RowScope,
     TimeColumn,
+    Untestable,
     asking,
     before,
     find_time_column,
@@ -34,7 +35,7 @@ from dq.dataquality.clauses.clause import (
     terms_of,
     zone_of,
 )
-from dq.dataquality.clauses.kind import ending, result, subject
+from dq.dataquality.clauses.kind import BY_PLACE, ending, result, subject
 from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import columns, single_columns
 from dq.dataquality.model.threshold import Unusable
@@ -303,13 +304,15 @@ def accounts(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -
     for prop, column in columns(one):
         listed += _element(prop, one.name, str(column), enforced)
     listed += _service_levels(contract, one, enforced)
-    return tuple(sorted(listed, key=lambda account: account.at))
+    return tuple(sorted(listed, key=BY_PLACE))
 
 
 def _state(clause: Clause) -> tuple[State, str]:
     if isinstance(clause.ask, NoResult):
         return _D if clause.ask.proven else _N, clause.ask.reason
-    return (_N, clause.refused) if clause.refused else (State.ENFORCED, clause.check)
+    if isinstance(clause.ask, Untestable):
+        return _N, clause.ask.reason
+    return State.ENFORCED, clause.check
 
 
 def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
@@ -330,14 +333,18 @@ def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause
 
 def _keys(node: Node, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
     reasons = {**REASONS, **OF_OBJECTS} if isinstance(node, SchemaObject) else REASONS
+    attributes = _attributes(type(node))
     for key in node.place.keys:
-        value = getattr(node, _attributes(type(node)).get(key, key), None)
-        clause = enforced.get(node.path(key))
+        value = getattr(node, attributes.get(key, key), None)
+        if key in SILENT or value is None:
+            continue
+        path = node.path(key)
+        clause = enforced.get(path)
         # `required: false` promises nothing, `timezone: false` does.
-        if key in SILENT or value is None or (clause is None and (value is False or value == [])):
+        if clause is None and (value is False or value == []):
             continue
         state, reason = _state(clause) if clause else _told(reasons, key)
-        yield Account(node.path(key), name, shown, key, state, reason, node.at(key))
+        yield Account(path, name, shown, key, state, reason, node.at(key))
 
 
 def _told(reasons: Mapping[str, tuple[str, str]], key: str) -> tuple[State, str]:

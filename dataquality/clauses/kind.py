@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import attrgetter
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.wording import counted
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, ForeignKey, KindTerms, RowTest, UniqueKey, Unit
+from dq.dataquality.clauses.clause import (
+    Clause,
+    ForeignKey,
+    KindTerms,
+    NoResult,
+    RowTest,
+    UniqueKey,
+    Unit,
+    refuse,
+)
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, followed
+from dq.dataquality.clauses.quality_rule import Rule, check_of, of_quality, rules_of
 from dq.dataquality.model.metric import (
     SCHEMA,
     Answers,
@@ -26,7 +37,7 @@ from dq.dataquality.model.metric import (
     duplicates,
 )
 from dq.dataquality.model.predicate import IsNull, Not, all_of
-from dq.dataquality.model.threshold import OPERATORS
+from dq.dataquality.model.threshold import OPERATORS, Unusable
 
 # The measured numbers of one clause to its check result.
 
@@ -212,17 +223,20 @@ def _integer(value: Value) -> int:
 class CheckKind:
     """How one kind of promise is found in a contract, asked and judged.
 
-    Most kinds only find their clauses. A kind says how its clauses with KindTerms are asked and judged; all
-    others count rows, and are asked and judged alike. `then` are questions that only the first answers call
-    for; they cost a job more where there are any.
+    `clauses` finds what the keys of a contract promise, `rule` makes the clause of a quality rule that calls
+    for this kind (None: such a rule means nothing where it stands; Unusable: with the reason). A kind has one
+    of the two. Most kinds only find their clauses. A kind says how its clauses with KindTerms are asked and
+    judged; all others count rows, and are asked and judged alike. `then` are questions that only the first
+    answers call for; they cost a job more where there are any.
     """
 
     id: str
     page: str
-    clauses: Callable[[Contract, SchemaObject], Iterator[Clause]]
+    clauses: Callable[[Contract, SchemaObject], Iterable[Clause]] = lambda _contract, _schema: ()
     metrics: Callable[[Clause], tuple[Metric, ...]] = questions
     judge: Callable[[Clause, Values], CheckResult] = judged
     then: Callable[[Clause, Values], tuple[Metric, ...]] = lambda _clause, _values: ()
+    rule: Callable[[Rule], Clause | None] | None = None
 
     @property
     def summary(self) -> str:
@@ -234,17 +248,38 @@ Shelf = Mapping[str, CheckKind]
 
 
 def clauses_of(
-    contract: Contract, one: SchemaObject, kinds: Shelf, neighbours: Neighbours = ALONE
+    contract: Contract, schema: SchemaObject, kinds: Shelf, neighbours: Neighbours = ALONE
 ) -> list[Clause]:
     """Every clause of an object that some kind knows, in the order of the file.
 
     Relationships into one of the neighbours are followed.
     """
-    found = [clause for kind in kinds.values() for clause in kind.clauses(contract, one)]
-    return sorted((followed(clause, contract, neighbours) for clause in found), key=lambda clause: clause.at)
+    clauses = [
+        followed(clause, contract, neighbours) if isinstance(clause.ask, NoResult) else clause
+        for kind in kinds.values()
+        if kind.rule is None
+        for clause in kind.clauses(contract, schema)
+    ]
+    for rule in rules_of(schema):
+        kind = kinds.get(check_of(rule.quality) or "")
+        clause = _clause_of_rule(kind, rule) if kind is not None else None
+        if clause is not None:
+            clauses.append(clause)
+    return sorted(clauses, key=BY_PLACE)
 
 
-_COUNTS_ROWS = CheckKind("", "", lambda _contract, _one: iter(()))
+BY_PLACE = attrgetter("at.file", "at.line", "at.column")
+
+
+def _clause_of_rule(kind: CheckKind, rule: Rule) -> Clause | None:
+    assert kind.rule is not None, f"the check {kind.id} takes no quality rules"
+    try:
+        return kind.rule(rule)
+    except Unusable as error:
+        return refuse(of_quality(kind.id, rule.object, rule.quality, rule.shown), str(error))
+
+
+_COUNTS_ROWS = CheckKind("", "")
 
 
 def _kind_of(clause: Clause, kinds: Shelf) -> CheckKind:

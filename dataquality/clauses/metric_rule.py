@@ -9,7 +9,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from dq.contracts.metrics import Against, MeasureKind, Measurement, measure_named, read
-from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.model import Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status
 from dq.contracts.shared.wording import counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
@@ -26,7 +26,7 @@ from dq.dataquality.clauses.metrics import (
     in_unit,
     shown,
 )
-from dq.dataquality.clauses.quality_rule import Told, extent_of, of_quality, rules_of, severity
+from dq.dataquality.clauses.quality_rule import Rule, Told, extent_of, of_quality, rules_of, severity
 from dq.dataquality.clauses.row_count_range import SAME_WEEKDAY, before_this, moment_of, reach_of
 from dq.dataquality.model.answer import Failure, Group, Groups, Value
 from dq.dataquality.model.classification import MASK, untold
@@ -265,32 +265,29 @@ def _named(group: Group) -> str:
 
 def columns_compared(one: SchemaObject) -> list[str]:
     """The paths of an object's rules that compare with earlier runs, as far as they can be read."""
-    found = []
-    for quality, prop, _ in rules_of(one):
-        kind = measure_named(quality)
-        made = read(kind, one, prop, quality) if kind is not None else None
-        if isinstance(made, Measurement) and made.against is not None:
-            found.append(quality.path())
-    return found
+    paths = []
+    for rule in rules_of(one):
+        kind = measure_named(rule.quality)
+        terms = read(kind, one, rule.property, rule.quality) if kind is not None else None
+        if isinstance(terms, Measurement) and terms.against is not None:
+            paths.append(rule.quality.path())
+    return paths
 
 
-def metric_clauses(measure: ColumnMeasure, one: SchemaObject) -> Iterator[Clause]:
-    """The clause of each rule with this metric; one that cannot be used is refused, with its first fault."""
-    for quality, prop, column in rules_of(one):
-        if measure_named(quality) is not measure.kind:
-            continue
-        shown = "" if column is None else str(column)
-        at = quality.at()
-        made = Clause(measure.kind.check, quality.path(), one.name, shown, at, severity(quality), "")
-        found = read(measure.kind, one, prop, quality)
-        if not isinstance(found, Measurement):
-            first = min(found, key=lambda fault: fault.at)
-            yield refuse(made, f"{first.message} {first.mend}".rstrip("."))
-            continue
-        try:
-            yield clause_of(measure.kind, one, quality, shown, found)
-        except Unusable as error:
-            yield refuse(made, str(error))
+def metric_clause(rule: Rule) -> Clause:
+    """The clause of a rule with a metric; one that cannot be used is refused, with its first fault."""
+    quality, schema = rule.quality, rule.object
+    kind = measure_named(quality)
+    assert kind is not None
+    refused = Clause(kind.check, quality.path(), schema.name, rule.shown, quality.at(), severity(quality), "")
+    terms = read(kind, schema, rule.property, quality)
+    if not isinstance(terms, Measurement):
+        first = min(terms, key=lambda fault: fault.at)
+        return refuse(refused, f"{first.message} {first.mend}".rstrip("."))
+    try:
+        return clause_of(kind, schema, quality, rule.shown, terms)
+    except Unusable as error:
+        return refuse(refused, str(error))
 
 
 def clause_of(
@@ -333,9 +330,6 @@ def _allowed(made: Clause, found: Measurement) -> str:
 def kind_of(measure: ColumnMeasure, page: str | None) -> CheckKind:
     """The check of a metric."""
 
-    def found(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-        return metric_clauses(measure, one)
-
     def first(clause: Clause) -> tuple[Metric, ...]:
         return _put(clause, _first(measure, clause))
 
@@ -345,7 +339,9 @@ def kind_of(measure: ColumnMeasure, page: str | None) -> CheckKind:
     def judge(clause: Clause, values: Values) -> CheckResult:
         return verdict(clause, terms_of(clause, MeasureAsked), _numbers(measure, clause, values))
 
-    return CheckKind(measure.kind.check, page or "", found, first, judge, then)
+    return CheckKind(
+        measure.kind.check, page or "", metrics=first, judge=judge, then=then, rule=metric_clause
+    )
 
 
 def _first(measure: ColumnMeasure, clause: Clause) -> tuple[Question, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import builtins
 from dataclasses import dataclass, replace
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.model import Contract, Property, Quality, SchemaObject, plain
+from dq.contracts.metrics import ENGINE, measure_named
+from dq.contracts.model import Property, Quality, SchemaObject, plain
 from dq.contracts.odcs import EARLIER_METRICS
 from dq.contracts.shared.outcome import Severity, TextFault
 from dq.contracts.shared.units import parse_duration
@@ -26,6 +27,7 @@ from dq.dataquality.clauses.clause import (
     refuse,
     zone_of,
 )
+from dq.dataquality.clauses.row_count_range import written_as_anomaly
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import In, Matches, Not, Predicate
 from dq.dataquality.model.term import Opaque, kind_of
@@ -48,14 +50,51 @@ def severity(quality: Quality) -> Severity:
     return _SEVERITIES.get((quality.severity or "").strip().lower(), Severity.ERROR)
 
 
-def rules_of(one: SchemaObject) -> list[tuple[Quality, Property | None, Column | None]]:
-    """The quality rules of an object, without a property, and then those of its properties."""
-    rules: list[tuple[Quality, Property | None, Column | None]] = [
-        (quality, None, None) for quality in one.quality
-    ]
-    if any(prop.quality for prop in one.walk()):
-        rules += [(quality, prop, column) for prop, column in columns(one) for quality in prop.quality]
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A quality rule and what it belongs to: an object, or one property of it with its column."""
+
+    quality: Quality
+    object: SchemaObject
+    property: Property | None = None
+    column: Column | None = None
+
+    @builtins.property
+    def shown(self) -> str:
+        """The column, as results name it; the empty text for a rule of the object."""
+        return "" if self.column is None else str(self.column)
+
+
+def rules_of(schema: SchemaObject) -> list[Rule]:
+    """The quality rules of an object, then those of its properties."""
+    rules = [Rule(quality, schema) for quality in schema.quality]
+    for prop, column in columns(schema):
+        rules += [Rule(quality, schema, prop, column) for quality in prop.quality]
     return rules
+
+
+# Library metric -> the check that evaluates it.
+_LIBRARY_CHECKS = {
+    "rowCount": "row_count",
+    "nullValues": "null_values",
+    "missingValues": "missing_values",
+    "invalidValues": "invalid_values",
+    "duplicateValues": "duplicate_values",
+}
+
+
+def check_of(quality: Quality) -> str | None:
+    """The check that evaluates a quality rule; None if no check does."""
+    if quality.type == "library":
+        return _LIBRARY_CHECKS.get(metric(quality) or "")
+    if quality.type == "sql":
+        return "sql_rule"
+    if quality.type != "custom" or quality.engine != ENGINE:
+        return None
+    if written_as_anomaly(quality) is not None:
+        return "row_count_anomaly"
+    measure = measure_named(quality)
+    return measure.check if measure is not None else "custom"
 
 
 _UNITS = {"": Unit.ROWS, "rows": Unit.ROWS, "percent": Unit.PERCENT, "%": Unit.PERCENT}
@@ -184,29 +223,10 @@ def listed(value: object, name: str) -> list[object]:
     return value
 
 
-def counting(
-    check: str, one: SchemaObject, quality: Quality, column: Column, complaint: str, breaks: Predicate
-) -> Clause:
-    """The clause of a rule that counts rows of one property by a predicate."""
-    return asking(of_quality(check, one, quality, str(column)), RowTest(breaks, complaint))
-
-
-def clauses_by(
-    check: str, wanted: str, make: Callable[[SchemaObject, Quality, Property, Column], Clause]
-) -> Callable[[Contract, SchemaObject], Iterator[Clause]]:
-    """How a check finds its rules: those with this metric on properties; of one that is Unusable, why."""
-
-    def found(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-        rules = ((rule, prop, column) for prop, column in columns(one) for rule in prop.quality)
-        for quality, prop, column in rules:
-            if metric(quality) != wanted:
-                continue
-            try:
-                yield make(one, quality, prop, column)
-            except Unusable as error:
-                yield refuse(of_quality(check, one, quality, str(column)), str(error))
-
-    return found
+def counting(check: str, rule: Rule, complaint: str, breaks: Predicate) -> Clause:
+    """The clause of a rule that counts rows by a predicate."""
+    made = of_quality(check, rule.object, rule.quality, rule.shown)
+    return asking(made, RowTest(breaks, complaint))
 
 
 # Predicates on lists of values and on patterns, which several kinds of check share.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.sql import text as sql
@@ -68,12 +69,14 @@ def _walk(value: str, steps: tuple[str | Inside, ...], test: Test, depth: int) -
     return test(value)
 
 
-def columns(one: SchemaObject) -> list[tuple[Property, Column]]:
+# Every check of an object asks for its columns.
+@lru_cache(maxsize=16)
+def columns(schema: SchemaObject) -> Sequence[tuple[Property, Column]]:
     """Every property of an object with its column, nested ones after the one that holds them."""
     made: list[tuple[Property, Column]] = []
-    for prop in one.properties:
+    for prop in schema.properties:
         _add(made, prop, (prop.column,))
-    return made
+    return tuple(made)
 
 
 def _add(made: list[tuple[Property, Column]], prop: Property, steps: tuple[str | Inside, ...]) -> None:

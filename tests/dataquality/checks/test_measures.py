@@ -241,7 +241,7 @@ def test_rows_in_memory_give_what_spark_gives(kind: Any, example: Any) -> None:
     schema = parse_type(f"struct<{example.columns}>")
     rows = Rows(schema, tuple(dict(zip(schema.names, row, strict=True)) for row in example.rows))
 
-    found = [offline(one, rows) for one in kind.clauses(made, made.objects[0])]
+    found = [offline(one, rows) for one in clauses_of(made, made.objects[0], {kind.id: kind})]
 
     assert " ".join(one.status for one in found) == example.ends, [one.message for one in found]
     if example.observed:

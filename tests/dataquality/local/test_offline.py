@@ -62,7 +62,7 @@ def predicates(kind: str) -> list[Predicate]:
     for check in built_in().values():
         for example in examples_of(check.id):
             contract = contract_of(example)
-            for clause in check.clauses(contract, contract.objects[0]):
+            for clause in clauses_of(contract, contract.objects[0], {check.id: check}):
                 if clause.breaks is None:
                     continue
                 read = needs(clause.breaks)

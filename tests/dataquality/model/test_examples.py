@@ -15,6 +15,7 @@ from oracle.trees import narrow
 
 from dq.contracts.types import DataType, parse
 from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.metric import count
 from dq.dataquality.spark.plan import plan
@@ -52,7 +53,7 @@ def cases() -> dict[str, Case]:
             case = found.setdefault(example.columns, Case())
             case.rows += [value_of(row, schema) for row in example.rows]
             contract = contract_of(example)
-            for clause in check.clauses(contract, contract.objects[0]):
+            for clause in clauses_of(contract, contract.objects[0], {check.id: check}):
                 if clause.breaks is not None and not plan([count(clause.breaks)], schema).failures:
                     case.predicates.setdefault(clause.breaks, check.id)
     return {columns: case for columns, case in found.items() if case.predicates and case.rows}
