@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account, JsonObject, State
 from dq.dataquality.clauses.kind import Shelf, asked_by
-from dq.dataquality.clauses.metrics import measured_by
+from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.request import OpenedData, Request, choose, occasion_of

@@ -20,7 +20,7 @@ from dq.dataquality.answers.partition_cache.folders import Circumstances
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import terms_of
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.metrics import MeasureAsked
+from dq.dataquality.clauses.metric_rule import MeasureAsked
 from dq.dataquality.model.metric import aggregate
 from dq.registry.diff import Action, ActionKind
 from dq.registry.lake_formation.desired import wanted_grants

@@ -16,8 +16,14 @@ from dataclasses import replace
 
 from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, terms_of
-from dq.dataquality.clauses.metric_rule import kind_of, metric_clause
-from dq.dataquality.clauses.metrics import ColumnMeasure, MeasureAsked, Question, share
+from dq.dataquality.clauses.metric_rule import (
+    ColumnMeasure,
+    MeasureAsked,
+    Question,
+    kind_of,
+    metric_clause,
+    share,
+)
 from dq.dataquality.clauses.quality_rule import Rule
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.predicate import Compare, Not, Predicate, all_of

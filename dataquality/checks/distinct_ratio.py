@@ -12,8 +12,7 @@ Mend: Look for the join that multiplies rows, or correct the bound.
 from __future__ import annotations
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import ColumnMeasure, different, share
+from dq.dataquality.clauses.metric_rule import ColumnMeasure, different, kind_of, share
 
 MEASURE = ColumnMeasure(MEASURES["distinctRatio"], different, share)
 CHECK = kind_of(MEASURE, __doc__)

@@ -10,8 +10,7 @@ Mend: Correct the data or the bound.
 
 from __future__ import annotations
 
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import extreme
+from dq.dataquality.clauses.metric_rule import extreme, kind_of
 
 MEASURE = extreme("max")
 CHECK = kind_of(MEASURE, __doc__)

@@ -14,8 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import ColumnMeasure, Found, MeasureAsked, Nothing, asks, summed, then
+from dq.dataquality.clauses.metric_rule import (
+    ColumnMeasure,
+    Found,
+    MeasureAsked,
+    Nothing,
+    asks,
+    kind_of,
+    summed,
+    then,
+)
 from dq.dataquality.model.answer import Failure, Value
 
 

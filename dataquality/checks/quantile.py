@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import (
+from dq.dataquality.clauses.metric_rule import (
     ColumnMeasure,
     Found,
     MeasureAsked,
@@ -26,6 +25,7 @@ from dq.dataquality.clauses.metrics import (
     Question,
     exact,
     integer,
+    kind_of,
     nans,
     not_a_number,
     present,

@@ -25,8 +25,7 @@ from dq.contracts.shared.units import Duration, parse_duration
 from dq.contracts.shared.wording import counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, before, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, percent, result
-from dq.dataquality.clauses.quality_rule import Rule, arguments, of_quality
-from dq.dataquality.clauses.row_count_range import comparable, moment_of, nearest
+from dq.dataquality.clauses.quality_rule import Rule, arguments, comparable, moment_of, nearest, of_quality
 from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "row_count"

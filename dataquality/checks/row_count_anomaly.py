@@ -31,12 +31,14 @@ from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.wording import counted, nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result
-from dq.dataquality.clauses.quality_rule import Rule, extent_of, severity
-from dq.dataquality.clauses.row_count_range import (
+from dq.dataquality.clauses.quality_rule import (
     ANOMALY,
     Band,
+    Rule,
     comparable,
+    extent_of,
     moment_of,
+    severity,
     usual,
     written_as_anomaly,
 )

@@ -15,8 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import ColumnMeasure, Found, MeasureAsked, Question, Share, integer
+from dq.dataquality.clauses.metric_rule import (
+    ColumnMeasure,
+    Found,
+    MeasureAsked,
+    Question,
+    Share,
+    integer,
+    kind_of,
+)
 from dq.dataquality.model.answer import Value
 from dq.dataquality.model.metric import DistinctKeys, aggregate
 from dq.dataquality.model.predicate import In, Predicate, all_of

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import (
+from dq.dataquality.clauses.metric_rule import (
     ColumnMeasure,
     Found,
     MeasureAsked,
@@ -23,6 +22,7 @@ from dq.dataquality.clauses.metrics import (
     Question,
     exact,
     integer,
+    kind_of,
     nans,
     not_a_number,
     of_values,

@@ -12,8 +12,7 @@ Mend: Remove the repeated rows at their source, or correct the bound.
 from __future__ import annotations
 
 from dq.contracts.metrics import MEASURES
-from dq.dataquality.clauses.metric_rule import kind_of
-from dq.dataquality.clauses.metrics import ColumnMeasure, MeasureAsked, Question, present, share
+from dq.dataquality.clauses.metric_rule import ColumnMeasure, MeasureAsked, Question, kind_of, present, share
 from dq.dataquality.model.metric import SingleKeys
 from dq.dataquality.model.predicate import Predicate
 

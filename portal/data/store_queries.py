@@ -17,7 +17,7 @@ from dq.alerts.incident_store import PastStep, rewound, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
 from dq.dataquality.checks.row_count_anomaly import Tolerance
-from dq.dataquality.clauses.row_count_range import Band, Counted, same_kind, time_of, usual
+from dq.dataquality.clauses.quality_rule import Band, Counted, same_kind, time_of, usual
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.cycle import OPEN, Kept
 from dq.dataquality.delivery.cycle_store import cycle_of_row

@@ -18,7 +18,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, Unit
 from dq.dataquality.clauses.coverage import State
 from dq.dataquality.clauses.kind import Shelf, asked_by
-from dq.dataquality.clauses.metrics import measured_by
+from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.clauses.preparation import Selected, select
 from dq.dataquality.model.term import FLOATS
 from dq.dataquality.request import pick

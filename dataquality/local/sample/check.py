@@ -12,7 +12,7 @@ from dq.dataquality.answers.by_rows import broken, measure
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.kind import Shelf, result
-from dq.dataquality.clauses.metrics import measured_by
+from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.pandera.export import unaskable, untestable
 from dq.dataquality.local.sample.read import Sample, Unread

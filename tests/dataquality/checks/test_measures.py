@@ -24,7 +24,7 @@ from dq.dataquality.answers.rows import Rows
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import answered, asked_by, clauses_of, metrics_of, second_of
-from dq.dataquality.clauses.metrics import measured_by
+from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.dry_run import outline
 from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion

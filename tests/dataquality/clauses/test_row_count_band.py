@@ -17,7 +17,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks.row_count_anomaly import CHECK
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.row_count_range import Counted, comparable, time_of, usual
+from dq.dataquality.clauses.quality_rule import Counted, comparable, time_of, usual
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.run_context import Earlier, Occasion, Partition
 from dq.dataquality.results import check_runs

@@ -6,7 +6,7 @@ import datetime as dt
 
 from fakes.examples import Example
 
-from dq.dataquality.clauses.row_count_range import ANOMALY
+from dq.dataquality.clauses.quality_rule import ANOMALY
 from dq.dataquality.model.run_context import Earlier
 
 _CHECK = "row_count_anomaly"
