@@ -28,7 +28,6 @@ from dq.contracts.shared.outcome import (
 )
 from dq.contracts.shared.wording import counted, suggestion
 from dq.contracts.yaml.clause_name import namer
-from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.levers import ALL, Lever
 from dq.dataquality.answers.partition_cache.store import PartLedger
 from dq.dataquality.checks import built_in
@@ -41,9 +40,10 @@ from dq.dataquality.delivery.cycle import Kept, label
 from dq.dataquality.delivery.receipts import RowClaim, receipts, row_claims
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
+from dq.dataquality.object_check import check
 from dq.dataquality.quarantine import Run, write
-from dq.dataquality.report import Quarantined
-from dq.dataquality.request import opened, pick
+from dq.dataquality.report import Quarantined, Report
+from dq.dataquality.request import Request, opened, pick
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as earlier_runs
 from dq.dataquality.results import check_runs as trials

@@ -24,7 +24,6 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.cycle import DeliveryPlace
 from dq.lake.storage import Files
 from dq.operations.runtime.context import is_root
-from dq.validators.git.history import every_text
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.cycle import Watched
@@ -258,4 +257,7 @@ def promises_of_all_times(contracts: Iterable[Contract]) -> Promises:
 def _texts(file: Path) -> Iterator[bytes]:
     with suppress(FileRefused):
         yield read_own(file)
+    # It brings in how contracts are compared, which few runs need.
+    from dq.validators.git.history import every_text
+
     yield from every_text(file.parent, file.name)

@@ -13,7 +13,7 @@ from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import MissingTool, UsageError
 
 if TYPE_CHECKING:
-    from dq.dataquality import Report
+    from dq.dataquality.report import Report
 
 
 def sample(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Dialect, Integer, MetaData, String
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import TypeDecorator
 
 # Every constraint has a name, so that a later migration can drop it on both databases.
 metadata = MetaData(
@@ -55,13 +54,8 @@ class UtcDateTime(TypeDecorator[datetime]):
     the texts compares the instants.
     """
 
-    impl = String(_WIDTH)
+    impl = String(_WIDTH).with_variant(TIMESTAMP(timezone=True), "postgresql")
     cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        if dialect.name == "postgresql":
-            return dialect.type_descriptor(TIMESTAMP(timezone=True))
-        return dialect.type_descriptor(String(_WIDTH))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | str | None:
         if value is None:

@@ -15,9 +15,9 @@ from dq.cli.shown import alerts, check
 from dq.cli.shown import check as oors
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import Unreadable, UsageError
-from dq.dataquality import Report
 from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.report import Report
 from dq.dataquality.results import results_table as results
 from dq.operations.alerting import routes, send
 from dq.operations.check import (

@@ -20,7 +20,7 @@ from dq.validators.reports import names
 from dq.validators.reports import report as report_of
 
 if TYPE_CHECKING:
-    from dq.dataquality import Report
+    from dq.dataquality.report import Report
 
 # What is shown for a person; JSON has everything.
 _SAMPLES = 5

@@ -18,13 +18,13 @@ from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, UsageError
 from dq.contracts.shared.wording import counted, in_json, one_line
 from dq.contracts.yaml.clause_name import namer
-from dq.dataquality import Report
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import JsonObject, State
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind
 from dq.dataquality.model.verification import Tally, Verification
+from dq.dataquality.report import Report
 from dq.operations.check import Failed, name_of
 
 # What runs found as messages of Bitol's Open Observability Results Standard (OORS), one for each run.

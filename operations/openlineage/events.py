@@ -28,7 +28,7 @@ from openlineage.client.uuid import generate_new_uuid
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.install import NAME, release
 from dq.contracts.shared.outcome import UNTOLD, CheckResult, Status
-from dq.dataquality import Report
+from dq.dataquality.report import Report
 from dq.operations.openlineage.sender import DatasetName
 
 # What a check found, as the facets that OpenLineage has for it. No row of the data is in any of them.

@@ -20,7 +20,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import DqError, Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report
+from dq.dataquality.report import Report
 from dq.operations.check import Partition, Setup, name_of
 from dq.operations.openlineage.sender import DatasetName, EventSender, names, of_files
 from dq.operations.runtime.context import World
