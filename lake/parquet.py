@@ -1,4 +1,4 @@
-"""TABLE: the types as which Spark reads the columns of a Parquet file, for every reader of footers.
+"""Columns of a Parquet file as Spark reads them, for every reader of footers.
 
 The physical and the logical type of each leaf decide, not the Arrow schema that some writers put into the
 footer: Spark does not look at it. Source: ParquetToSparkSchemaConverter of Spark 3.5 and 4.0.
@@ -8,52 +8,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.shared.wording import first_of
 from dq.contracts.types import DataType
+from dq.lake.types import Format, contract_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetSchema
 
 
-_BINARY, _STRING = DataType("binary"), DataType("string")
-# Logical type with what narrows it, and physical type -> Spark's type.
-_LEAVES: Mapping[tuple[object, ...], DataType] = {
-    ("None", "BOOLEAN"): DataType("boolean"),
-    ("None", "INT32"): DataType("int"),
-    ("None", "INT64"): DataType("bigint"),
-    # The only use of INT96 are timestamps of Spark, Hive and Impala.
-    ("None", "INT96"): DataType("timestamp"),
-    ("None", "FLOAT"): DataType("float"),
-    ("None", "DOUBLE"): DataType("double"),
-    ("None", "BYTE_ARRAY"): _BINARY,
-    ("None", "FIXED_LEN_BYTE_ARRAY"): _BINARY,
-    # A column of NULLs alone, as Arrow writes it.
-    ("Null", "INT32"): DataType("int"),
-    ("String", "BYTE_ARRAY"): _STRING,
-    ("Enum", "BYTE_ARRAY"): _STRING,
-    ("JSON", "BYTE_ARRAY"): _STRING,
-    ("BSON", "BYTE_ARRAY"): _BINARY,
-    ("Date", "INT32"): DataType("date"),
-    ("Int", 8, True, "INT32"): DataType("tinyint"),
-    ("Int", 16, True, "INT32"): DataType("smallint"),
-    ("Int", 32, True, "INT32"): DataType("int"),
-    ("Int", 64, True, "INT64"): DataType("bigint"),
-    # Unsigned integers are read as the next larger signed ones.
-    ("Int", 8, False, "INT32"): DataType("smallint"),
-    ("Int", 16, False, "INT32"): DataType("int"),
-    ("Int", 32, False, "INT32"): DataType("bigint"),
-    ("Int", 64, False, "INT64"): DataType("decimal", (20, 0)),
-    ("Timestamp", True, "milliseconds", "INT64"): DataType("timestamp"),
-    ("Timestamp", True, "microseconds", "INT64"): DataType("timestamp"),
-    ("Timestamp", False, "milliseconds", "INT64"): DataType("timestamp_ntz"),
-    ("Timestamp", False, "microseconds", "INT64"): DataType("timestamp_ntz"),
-}
 # What Spark unpacks and decodes without further jars; BYTE_STREAM_SPLIT and BROTLI are not among them.
 READABLE_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
 READABLE_ENCODINGS = frozenset({
@@ -108,14 +76,15 @@ def leaf_type(leaf: ColumnSchema) -> DataType | None:
     """Return Spark's type of a leaf, or None if Spark does not read it."""
     logical = json.loads(leaf.logical_type.to_json())
     if logical["Type"] == "Decimal":
-        precision, scale = logical["precision"], logical["scale"]
-        return DataType("decimal", (precision, scale)) if 0 <= scale <= precision <= 38 else None
+        return contract_type(Format.PARQUET, f"decimal({logical['precision']}, {logical['scale']})")
     if leaf.converted_type == "INTERVAL":
         return None
     narrowing = {name: logical[name] for name in _NARROWING if name in logical}
     if leaf.converted_type in _UTC_BY_CONVERTED_TYPE:
         narrowing["isAdjustedToUTC"] = True
-    return _LEAVES.get((logical["Type"], *narrowing.values(), leaf.physical_type))
+    terms = f"({', '.join(map(str, narrowing.values()))})" if narrowing else ""
+    name = "" if logical["Type"] == "None" else f" {logical['Type']}{terms}"
+    return contract_type(Format.PARQUET, f"{leaf.physical_type}{name}")
 
 
 def _column(field: pa.Field, leaves: Iterator[ColumnSchema]) -> ParquetColumn:
@@ -148,11 +117,11 @@ def _type(
     made = leaf_type(leaf)
     if made is None:
         problems.append(f"Spark does not read {described(leaf)}")
-        return _BINARY
+        return DataType("binary")
     logical = json.loads(leaf.logical_type.to_json())
     if logical.get("isSigned") is False:
         stored.append(f"uint{logical['bitWidth']}")
-    elif leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" and made == _BINARY:
+    elif leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" and made.name == "binary":
         stored.append(f"fixed_size_binary[{leaf.length}]")
     return made
 

@@ -1,79 +1,145 @@
-"""Types of contracts, of Spark and of Arrow in terms of each other."""
+"""TABLE: the contract type as which Spark reads each physical type of a lake, whatever the format.
+
+Every command asks it: check, sample, tables, import and propose say the same of a column. Each format has a
+small parser of its own spelling and nesting; `contract_type` decides.
+
+Sources: ParquetToSparkSchemaConverter and SchemaConverters (Avro) of Spark 3.5 and 4.0; Iceberg's table
+specification, "Schemas and Data Types", and TypeToSparkType of Iceberg 1.10 for Spark.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from dq.contracts.types import DataType, NotAType, parse
+from dq.contracts.types import MAX_PRECISION, DataType, NotAType, parse
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Arrow's name of a type -> ours. Spark reads unsigned integers as the next larger signed ones.
-_NAMES = {
-    "int8": "tinyint",
-    "int16": "smallint",
-    "int32": "int",
-    "int64": "bigint",
-    "uint8": "smallint",
-    "uint16": "int",
-    "uint32": "bigint",
-    "halffloat": "float",
-    "float": "float",
-    "double": "double",
-    "bool": "boolean",
-    "string": "string",
-    "large_string": "string",
-    "string_view": "string",
-    "binary": "binary",
-    "large_binary": "binary",
-    "binary_view": "binary",
-    "date32[day]": "date",
-    "date64[ms]": "date",
-    "null": "void",
+class Format(StrEnum):
+    """A format that spells physical types in its own way; `SPARK` is also that of Delta, Hive and Glue."""
+
+    ARROW = "arrow"
+    PARQUET = "parquet"
+    ICEBERG = "iceberg"
+    AVRO = "avro"
+    SPARK = "spark"
+
+
+# Contract type -> the physical types that Spark reads as it: of Parquet the physical and the logical type in
+# pyarrow's words, of Avro the type and the logical type. The first type of Arrow is the one that is written.
+# Unsigned integers are read as the next larger signed ones; INT96 has no use but timestamps of Spark, Hive
+# and Impala; a Parquet column of NULLs alone is `INT32 Null`. What is not here, Spark does not read: a time
+# of the day, a UUID of Parquet, nanoseconds of Parquet.
+_PHYSICAL_TYPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "boolean": {"arrow": ("bool",), "parquet": ("BOOLEAN",), "iceberg": ("boolean",), "avro": ("boolean",)},
+    "tinyint": {"arrow": ("int8",), "parquet": ("INT32 Int(8, True)",)},
+    "smallint": {"arrow": ("int16", "uint8"), "parquet": ("INT32 Int(16, True)", "INT32 Int(8, False)")},
+    "int": {
+        "arrow": ("int32", "uint16"),
+        "parquet": ("INT32", "INT32 Int(32, True)", "INT32 Int(16, False)", "INT32 Null"),
+        "iceberg": ("int",),
+        "avro": ("int",),
+    },
+    "bigint": {
+        "arrow": ("int64", "uint32"),
+        "parquet": ("INT64", "INT64 Int(64, True)", "INT32 Int(32, False)"),
+        "iceberg": ("long",),
+        "avro": ("long",),
+    },
+    "decimal(20,0)": {"arrow": ("uint64",), "parquet": ("INT64 Int(64, False)",)},
+    "float": {
+        "arrow": ("float", "halffloat"),
+        "parquet": ("FLOAT",),
+        "iceberg": ("float",),
+        "avro": ("float",),
+    },
+    "double": {"arrow": ("double",), "parquet": ("DOUBLE",), "iceberg": ("double",), "avro": ("double",)},
+    "string": {
+        "arrow": ("string", "large_string", "string_view"),
+        "parquet": ("BYTE_ARRAY String", "BYTE_ARRAY Enum", "BYTE_ARRAY JSON"),
+        "iceberg": ("string", "uuid"),
+        "avro": ("string", "enum"),
+    },
+    "binary": {
+        "arrow": ("binary", "large_binary", "binary_view", "fixed_size_binary"),
+        "parquet": ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY BSON"),
+        "iceberg": ("binary", "fixed"),
+        "avro": ("bytes", "fixed"),
+    },
+    "date": {
+        "arrow": ("date32", "date64"),
+        "parquet": ("INT32 Date",),
+        "iceberg": ("date",),
+        "avro": ("int date",),
+    },
+    "timestamp": {
+        "arrow": ("timestamp with zone",),
+        "parquet": ("INT96", "INT64 Timestamp(True, milliseconds)", "INT64 Timestamp(True, microseconds)"),
+        "iceberg": ("timestamptz", "timestamptz_ns"),
+        "avro": ("long timestamp-millis", "long timestamp-micros"),
+    },
+    "timestamp_ntz": {
+        "arrow": ("timestamp",),
+        "parquet": ("INT64 Timestamp(False, milliseconds)", "INT64 Timestamp(False, microseconds)"),
+        "iceberg": ("timestamp", "timestamp_ns"),
+        "avro": ("long local-timestamp-millis", "long local-timestamp-micros"),
+    },
+    "variant": {"iceberg": ("variant",)},
+    "void": {"arrow": ("null",)},
 }
-# Names of types without parts whose values Spark has.
-KNOWN = frozenset(_NAMES.values())
-# The other way; what is not here has a rule of its own below, or is a text.
-_ARROW = {
-    "tinyint": "int8",
-    "smallint": "int16",
-    "int": "int32",
-    "bigint": "int64",
-    "float": "float32",
-    "double": "float64",
-    "boolean": "bool",
-    "string": "string",
-    "binary": "binary",
-    "date": "date32",
+_VOID = DataType("void")
+_BY_SPELLING = {
+    (form, spelling): _VOID if name == "void" else parse(name)
+    for name, spellings in _PHYSICAL_TYPES.items()
+    for form, names in spellings.items()
+    for spelling in names
 }
+_DECIMAL = re.compile(r"decimal(?:32|64|128|256)?\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)", re.ASCII)
+# Names of types without parts whose values Spark takes from Arrow.
+KNOWN = frozenset(kind.name for (form, _), kind in _BY_SPELLING.items() if form == Format.ARROW)
+
+
+def contract_type(form: Format, physical: str) -> DataType | None:
+    """Contract type of a physical type without parts, or None if Spark does not read it.
+
+    Args:
+        physical: The type in the words of its format; a decimal of any format as `decimal(9, 2)`.
+    """
+    if form is Format.SPARK:
+        try:
+            return parse(physical)
+        except NotAType:
+            return None
+    if decimal := _DECIMAL.fullmatch(physical):
+        precision, scale = int(decimal[1]), int(decimal[2])
+        is_readable = 1 <= precision <= MAX_PRECISION and 0 <= scale <= precision
+        return DataType("decimal", (precision, scale)) if is_readable else None
+    # The length of `fixed[16]`, the unit of `timestamp[us]`.
+    return _BY_SPELLING.get((form, physical.partition("[")[0]))
 
 
 def from_arrow(arrow: pa.DataType) -> DataType:
-    """The type of Spark that holds values of this type of Arrow; one that has none keeps Arrow's name."""
+    """Contract type for values of a type of Arrow; one that Spark does not read keeps Arrow's name."""
     import pyarrow as pa
 
-    known = pa.types
-    if known.is_dictionary(arrow):
+    types = pa.types
+    if types.is_dictionary(arrow):
         return from_arrow(arrow.value_type)
-    if known.is_timestamp(arrow):
-        return DataType("timestamp" if arrow.tz else "timestamp_ntz")
-    if known.is_decimal(arrow):
-        return DataType("decimal", (arrow.precision, arrow.scale))
-    if known.is_uint64(arrow):
-        return DataType("decimal", (20, 0))
-    if known.is_struct(arrow):
-        fields = [arrow.field(at) for at in range(arrow.num_fields)]
-        parts = tuple(from_arrow(one.type) for one in fields)
-        return DataType("struct", (), parts, tuple(one.name for one in fields))
-    if known.is_map(arrow):
+    if types.is_struct(arrow):
+        fields = [arrow.field(position) for position in range(arrow.num_fields)]
+        parts = tuple(from_arrow(field.type) for field in fields)
+        return DataType("struct", (), parts, tuple(field.name for field in fields))
+    if types.is_map(arrow):
         return DataType("map", (), (from_arrow(arrow.key_type), from_arrow(arrow.item_type)))
-    if known.is_list(arrow) or known.is_large_list(arrow) or known.is_fixed_size_list(arrow):
+    if types.is_list(arrow) or types.is_large_list(arrow) or types.is_fixed_size_list(arrow):
         return DataType("array", (), (from_arrow(arrow.value_type),))
-    return DataType(_NAMES.get(str(arrow), str(arrow)))
+    name = "timestamp with zone" if types.is_timestamp(arrow) and arrow.tz else str(arrow)
+    return contract_type(Format.ARROW, name) or DataType(str(arrow))
 
 
 def arrow_type(kind: DataType) -> pa.DataType:
@@ -93,50 +159,29 @@ def arrow_type(kind: DataType) -> pa.DataType:
         return pa.timestamp("us", "UTC")
     if kind.name == "timestamp_ntz":
         return pa.timestamp("us")
-    return pa.type_for_alias(_ARROW.get(kind.name, "string"))
+    spellings = _PHYSICAL_TYPES.get(kind.name, {}).get(Format.ARROW, ())
+    # NULLs alone are written as texts.
+    return pa.type_for_alias(spellings[0] if spellings and kind != _VOID else "string")
 
 
-# Source: Iceberg's table specification, "Schemas and Data Types"; TypeToSparkType of Iceberg 1.10 for Spark.
-
-# Iceberg's name of a type -> what Spark reads, and what has to be said of it.
-ICEBERG_TYPES: dict[str, tuple[DataType, str]] = {
-    "boolean": (DataType("boolean"), ""),
-    "int": (DataType("int"), ""),
-    "long": (DataType("bigint"), ""),
-    "float": (DataType("float"), ""),
-    "double": (DataType("double"), ""),
-    "date": (DataType("date"), ""),
-    "timestamp": (DataType("timestamp_ntz"), ""),
-    "timestamptz": (DataType("timestamp"), ""),
-    "timestamp_ns": (DataType("timestamp_ntz"), "stored in nanoseconds, which Spark does not read"),
-    "timestamptz_ns": (DataType("timestamp"), "stored in nanoseconds, which Spark does not read"),
-    "string": (DataType("string"), ""),
-    "uuid": (DataType("string"), "stored as uuid"),
-    "binary": (DataType("binary"), ""),
-    "variant": (DataType("variant"), ""),
-}
 ICEBERG_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 ICEBERG_REFUSED = frozenset({"time", *ICEBERG_NANOSECONDS})
 """With a column of one of these, Spark reads none of the others either."""
-_FIXED = re.compile(r"fixed\[\d+\]", re.ASCII)
 
 
-def from_iceberg(written: str) -> tuple[DataType, str] | None:
-    """Spark's type of a primitive one, and what has to be said of it; None where Spark has none."""
-    if written in ICEBERG_TYPES:
-        return ICEBERG_TYPES[written]
-    if _FIXED.fullmatch(written):
-        return DataType("binary"), f"stored as {written}"
-    if written.startswith("decimal"):
-        try:
-            return parse(written), ""
-        except NotAType:
-            pass
-    return None
+def from_iceberg(physical: str) -> tuple[DataType, str] | None:
+    """Contract type of a primitive type of Iceberg and a note about it, or None if Spark does not read it."""
+    kind = contract_type(Format.ICEBERG, physical)
+    if kind is None:
+        return None
+    if physical in ICEBERG_NANOSECONDS:
+        return kind, "stored in nanoseconds, which Spark does not read"
+    is_renamed = physical == "uuid" or physical.startswith("fixed")
+    return kind, f"stored as {physical}" if is_renamed else ""
 
 
 def from_spark_json(json: object) -> DataType:
-    """The type that `StructType.jsonValue()` (or a part of it) describes.
+    """Contract type that `StructType.jsonValue()` (or a part of it) describes.
 
     A type that contracts have no word for keeps Spark's name, so that it can be shown.
     """
@@ -151,8 +196,4 @@ def from_spark_json(json: object) -> DataType:
         if kind == "map":
             return DataType("map", (), (from_spark_json(json["keyType"]), from_spark_json(json["valueType"])))
         return DataType(str(kind))
-    text = str(json)
-    try:
-        return parse(text)
-    except NotAType:
-        return DataType(text)
+    return contract_type(Format.SPARK, str(json)) or DataType(str(json))

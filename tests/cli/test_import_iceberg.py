@@ -15,7 +15,7 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
-from dq.lake.types import ICEBERG_TYPES
+from dq.lake.types import from_iceberg
 from dq.registry.iceberg.conversion import ddl
 from dq.registry.importing.contract_text import Imported, contract_text
 from dq.registry.importing.sources import of_spec
@@ -106,7 +106,7 @@ def test_types_are_called_as_in_a_catalog_of_iceberg():
              ice.BinaryType()]  # fmt: skip
     plain = {str(kind): kind for kind in kinds}
 
-    types = {name: str(ICEBERG_TYPES[name][0]) for name in plain}
+    types = {name: str(from_iceberg(name)[0]) for name in plain}
     assert types == {name: ddl(kind) for name, kind in plain.items()}
 
 

@@ -5,30 +5,14 @@ from __future__ import annotations
 from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType
+from dq.lake.types import Format, contract_type
 from dq.registry.importing.documents import fields_of, parsed, text
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.sources import LakeFolder, folder, reading
-from dq.registry.importing.type_inference import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from dq.registry.importing.type_inference import STRING
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32
-_PLAIN = {
-    "boolean": BOOLEAN,
-    "int": DataType("int"),
-    "long": BIGINT,
-    "float": DataType("float"),
-    "double": DOUBLE,
-    "bytes": DataType("binary"),
-    "fixed": DataType("binary"),
-    "string": STRING,
-}
-_LOGICAL = {
-    "date": DATE,
-    "timestamp-millis": TIMESTAMP,
-    "timestamp-micros": TIMESTAMP,
-    "local-timestamp-millis": DataType("timestamp_ntz"),
-    "local-timestamp-micros": DataType("timestamp_ntz"),
-}
 
 
 def read(source: str) -> list[FoundTable]:
@@ -102,15 +86,15 @@ class _AvroReader:
         word = str(schema)
         if word in self.known:
             return self.type(self.known[word], depth + 1, path)
-        return _PLAIN.get(word, STRING), False, "" if word in _PLAIN else f"declared as {word}"
+        made = contract_type(Format.AVRO, word)
+        return made or STRING, False, "" if made else f"declared as {word}"
 
     def _made(self, schema: dict[str, object], depth: int, path: str) -> tuple[DataType, bool, str]:
         kind, logical = schema.get("type"), str(schema.get("logicalType", ""))
-        precision, scale = schema.get("precision"), schema.get("scale", 0)
-        if logical == "decimal" and isinstance(precision, int) and isinstance(scale, int) and precision <= 38:
-            return DataType("decimal", (precision, scale)), False, ""
-        if logical in _LOGICAL:
-            return _LOGICAL[logical], False, ""
+        decimal = f"decimal({schema.get('precision')}, {schema.get('scale', 0)})"
+        exact = contract_type(Format.AVRO, decimal if logical == "decimal" else f"{kind} {logical}")
+        if exact is not None:
+            return exact, False, ""
         note = f"declared as {logical}" if logical else ""
         fields = fields_of(schema)
         if kind == "record" and fields:
@@ -124,7 +108,7 @@ class _AvroReader:
         if kind == "map":
             value = self._part(schema.get("values"), depth, f"{path}.*")
             return DataType("map", (), (STRING, value)), False, note
-        made, nullable, inner = self.type("string" if kind == "enum" else kind, depth + 1, path)
+        made, nullable, inner = self.type(kind, depth + 1, path)
         return made, nullable, note or inner
 
 

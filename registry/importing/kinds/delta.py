@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
-from dq.contracts.types import DataType, NotAType, parse
+from dq.contracts.types import DataType
 from dq.lake.delta import LOG_FOLDER, has_log, table_metadata
 from dq.lake.storage import files_within
+from dq.lake.types import Format, contract_type
 from dq.registry.importing.documents import fields_of, mapped, shown, text
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.sources import reading
@@ -78,7 +79,7 @@ class _DeltaTypes:
             said: dict[str, Said] = {}
             kind, note = self.type(field.get("type"), "", said)
             metadata = mapped(field.get("metadata"))
-            exact = _parsed(text(metadata.get(_EXACT)))
+            exact = contract_type(Format.SPARK, text(metadata.get(_EXACT)))
             if exact is not None and _LENGTH.sub("string", str(exact)) == str(kind):
                 kind = exact
             for key in _MADE & metadata.keys():
@@ -91,7 +92,7 @@ class _DeltaTypes:
         """The type, and what has to be said of it; what is said of its parts goes to `said` by their path."""
         self.unfolding.step()
         if isinstance(written, str):
-            made = _parsed(written)
+            made = contract_type(Format.SPARK, written)
             return (made, "") if made else (STRING, f"declared as {written}")
         if not isinstance(written, dict):
             return STRING, "declared as nothing"
@@ -123,13 +124,6 @@ class _DeltaTypes:
         if made:
             said[path.lstrip(".")] = made
         return self.type(written, path, said)[0]
-
-
-def _parsed(written: str) -> DataType | None:
-    try:
-        return parse(written)
-    except NotAType:
-        return None
 
 
 KIND = ImportKind("delta", "the folder of a Delta table", read)
