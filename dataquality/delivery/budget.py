@@ -15,7 +15,6 @@ from sqlalchemy import Connection
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery import cycle_store as watermarks
 from dq.dataquality.delivery.cycle_store import Tell
 from dq.dataquality.delivery.tables import Key
 
@@ -197,7 +196,7 @@ def tell_budgets(
     tx: Connection, slos: Iterable[Slo], found: Mapping[Key, Budget], now: datetime, tell: Tell
 ) -> None:
     """Tells of every budget that is used otherwise than was told of it last."""
-    told = watermarks.budgets_told(tx)
+    told = cycle_store.budgets_told(tx)
     for slo in slos:
         before, after = told.get(slo.key), _used(found[slo.key])
         if before == after:
@@ -212,7 +211,7 @@ def tell_budgets(
                 facts = (("budget", found[slo.key].line()),)
                 title = f"the error budget of {slo.object.name} has recovered"
                 tell(tx, Recovery(_incident(slo.key), subject, now, facts, title=title, severity=severity))
-        watermarks.note_budget(tx, slo.key, after)
+        cycle_store.note_budget(tx, slo.key, after)
 
 
 def withdraw_budget(

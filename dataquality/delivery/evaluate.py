@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery import evidence as presence
-from dq.dataquality.delivery.cycle import CycleJudgement, CycleVerdict, Evidence, Grounds, Remains
-from dq.dataquality.delivery.evidence import of_snapshot
-
-if TYPE_CHECKING:
-    from dq.dataquality.delivery.cycle import Sighting
-
+from dq.contracts.shared.units import LAKEHOUSE
+from dq.contracts.slo import Slo
+from dq.dataquality.delivery.cycle import (
+    CycleJudgement,
+    CycleVerdict,
+    CycleWindow,
+    DeliveryPlace,
+    Evidence,
+    Grounds,
+    Remains,
+    Sighting,
+    SourceAnswer,
+)
 
 # The status of a cycle, as a pure function of the cycle, its evidence and an instant.
 
@@ -184,6 +189,75 @@ def _moves(cycle: Cycle, evidence: Evidence) -> bool:
     return evidence.source == "file" or (evidence.source == "marker" and not cycle.partitions)
 
 
+# Whether what was delivered is still there.
+
+CONFIRMED_AFTER = timedelta(minutes=10)
+"""What is gone for a moment is being written anew."""
+
+LOOKED_AT_FOR = timedelta(hours=24)
+"""How long after it was due a delivery is looked at again: later on, tables may forget what is old."""
+
+_FIRST = timedelta(minutes=15)
+FILE_SOURCES = ("marker", "file")
+
+
+def next_look(
+    cycle: Cycle, place: DeliveryPlace, claims: tuple[SourceAnswer, ...], now: datetime
+) -> datetime | None:
+    """When to look again whether a delivery is still there, ever more rarely; None: not any more.
+
+    Only where files showed it, or the commits of a table with a log: a receipt says nothing of what became
+    of the data.
+    """
+    sources = ("commit",) if place.format in LAKEHOUSE else FILE_SOURCES
+    if not any(one.source in sources and one.delivered_at is not None for one in claims):
+        return None
+    following = now + max(_FIRST, 2 * (now - cycle.due_at))
+    return following if following <= cycle.due_at + LOOKED_AT_FOR else None
+
+
+# Which updates of a table without partitions are meant for which cycle.
+
+# A snapshot that comes in the last quarter before a due instant is meant for that one.
+EARLY = 0.25
+
+
+def window_of(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
+    """When an update without a partition value is meant for a cycle, and when the third next one is due.
+
+    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
+    next one.
+    """
+    due = cycle.due_at
+    before = slo.schedule.latest(due - timedelta(seconds=1))
+    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
+    opens = due - (due - before.at) * EARLY if before else None
+    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
+    return CycleWindow(before.at if before else None, opens, closes), ahead[-1] if ahead else None
+
+
+def of_snapshot(
+    seen_missing: bool, evidence: Evidence | None, window: CycleWindow, give_up_at: datetime | None
+) -> tuple[Evidence | None, datetime | None]:
+    """Whether an update without a partition value is meant for this cycle.
+
+    After the third next one is due, a snapshot that never came is given up.
+    """
+    if evidence is None or evidence.delivered_at is None or evidence.names_cycle:
+        return evidence, give_up_at
+    if window.opens is not None and evidence.delivered_at < window.opens:
+        return None, give_up_at
+    closes = window.closes
+    if closes is not None and evidence.delivered_at >= closes:
+        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten:
+        # only who looked in time knows that nothing did.
+        if not seen_missing:
+            problem = "a later update has overwritten what may have come for it, and nobody looked before"
+            return Evidence(evidence.source, readable=False, problem=problem, settled=True), give_up_at
+        return None, min(give_up_at or closes, closes)
+    return evidence, give_up_at
+
+
 # From what was seen of a cycle to what becomes of it.
 
 
@@ -197,7 +271,7 @@ def evaluate_cycle(seen: Sighting, now: datetime, looked_at: datetime | None) ->
     if kept.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
         result = CycleVerdict(CycleStatus.MISSING, None, kept.reason)
     if result.status.good and evidence is not None:
-        look_again_at = presence.next_look(kept.cycle, seen.one.place, evidence.claims, now)
+        look_again_at = next_look(kept.cycle, seen.one.place, evidence.claims, now)
     gone_since = None if result.status.good else kept.gone_since
     return CycleJudgement(seen.one, kept, result, evidence, look_again_at, gone_since, there=seen.there)
 
@@ -233,10 +307,10 @@ def _again(seen: Sighting, found: Remains, now: datetime) -> CycleJudgement:
     )
     same = CycleVerdict(kept.status, lateness, kept.reason)
     if not found.gone:
-        following = presence.next_look(cycle, seen.one.place, claims, now)
+        following = next_look(cycle, seen.one.place, claims, now)
         return CycleJudgement(seen.one, kept, same, evidence, following, anew=found.anew)
     since = kept.gone_since or now
-    sure_at = since + presence.CONFIRMED_AFTER
+    sure_at = since + CONFIRMED_AFTER
     if now < sure_at:
         return CycleJudgement(seen.one, kept, same, evidence, sure_at, since)
     delivered = f"{kept.delivered_at:%F %T}Z" if kept.delivered_at else "before"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
 from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle
@@ -21,20 +20,19 @@ from dq.dataquality.delivery.cycle import (
     CycleWindow,
     DeliveryPlace,
     Evidence,
+    Kept,
     Receipts,
     Remains,
     Sighting,
     SourceAnswer,
+    Watched,
     disagreeing,
     label,
 )
+from dq.dataquality.delivery.evaluate import FILE_SOURCES, window_of
 from dq.dataquality.delivery.probe_pool import Errand, Lookout, Silence
 from dq.lake.paths import is_data_name, is_unfinished, partition_folder
 from dq.lake.storage import Files, Seen, SilentFiles
-
-if TYPE_CHECKING:
-    from dq.dataquality.delivery.cycle import Kept, Watched
-
 
 # Looks for the evidence of one cycle, in the contract's order of trust; the first that answers decides.
 #
@@ -237,30 +235,6 @@ class Sight:
 
 # Whether what was delivered is still there.
 
-CONFIRMED_AFTER = timedelta(minutes=10)
-"""What is gone for a moment is being written anew."""
-
-LOOKED_AT_FOR = timedelta(hours=24)
-"""How long after it was due a delivery is looked at again: later on, tables may forget what is old."""
-
-_FIRST = timedelta(minutes=15)
-_OF_FILES = ("marker", "file")
-
-
-def next_look(
-    cycle: Cycle, place: DeliveryPlace, claims: tuple[SourceAnswer, ...], now: datetime
-) -> datetime | None:
-    """When to look again whether a delivery is still there, ever more rarely; None: not any more.
-
-    Only where files showed it, or the commits of a table with a log: a receipt says nothing of what became
-    of the data.
-    """
-    sources = ("commit",) if place.format in LAKEHOUSE else _OF_FILES
-    if not any(one.source in sources and one.delivered_at is not None for one in claims):
-        return None
-    following = now + max(_FIRST, 2 * (now - cycle.due_at))
-    return following if following <= cycle.due_at + LOOKED_AT_FOR else None
-
 
 def presence(
     slo: Slo, cycle: Cycle, place: DeliveryPlace, claims: tuple[SourceAnswer, ...], files: Files
@@ -284,7 +258,9 @@ def presence(
                 return Remains(gone=label(partition) or "the table")
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
         return Remains()
-    known = [one.delivered_at for one in claims if one.source in _OF_FILES and one.delivered_at is not None]
+    known = [
+        one.delivered_at for one in claims if one.source in FILE_SOURCES and one.delivered_at is not None
+    ]
     last = max(newest, default=None)
     return Remains(anew=last if last is not None and known and last > max(known) + APART else None)
 
@@ -370,48 +346,6 @@ def _size(files: list[Seen]) -> str:
             break
         size, unit = size / 1000, larger
     return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
-
-
-# Which updates of a table without partitions are meant for which cycle.
-
-# A snapshot that comes in the last quarter before a due instant is meant for that one.
-EARLY = 0.25
-
-
-def window_of(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
-    """When an update without a partition value is meant for a cycle, and when the third next one is due.
-
-    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
-    next one.
-    """
-    due = cycle.due_at
-    before = slo.schedule.latest(due - timedelta(seconds=1))
-    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
-    opens = due - (due - before.at) * EARLY if before else None
-    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
-    return CycleWindow(before.at if before else None, opens, closes), ahead[-1] if ahead else None
-
-
-def of_snapshot(
-    seen_missing: bool, evidence: Evidence | None, window: CycleWindow, give_up_at: datetime | None
-) -> tuple[Evidence | None, datetime | None]:
-    """Whether an update without a partition value is meant for this cycle.
-
-    After the third next one is due, a snapshot that never came is given up.
-    """
-    if evidence is None or evidence.delivered_at is None or evidence.names_cycle:
-        return evidence, give_up_at
-    if window.opens is not None and evidence.delivered_at < window.opens:
-        return None, give_up_at
-    closes = window.closes
-    if closes is not None and evidence.delivered_at >= closes:
-        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten:
-        # only who looked in time knows that nothing did.
-        if not seen_missing:
-            problem = "a later update has overwritten what may have come for it, and nobody looked before"
-            return Evidence(evidence.source, readable=False, problem=problem, settled=True), give_up_at
-        return None, min(give_up_at or closes, closes)
-    return evidence, give_up_at
 
 
 # What is to be seen of every open cycle, looked for side by side.

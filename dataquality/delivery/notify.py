@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -12,14 +11,18 @@ from dq.contracts.schedule import Cycle, zone
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, TextFault
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store, outages
-from dq.dataquality.delivery import outages as mass
 from dq.dataquality.delivery.budget import Budget
-from dq.dataquality.delivery.cycle import OPEN, CycleVerdict, Evidence, Kept, Turn, label
+from dq.dataquality.delivery.cycle import (
+    OPEN,
+    CycleJudgement,
+    CycleVerdict,
+    Evidence,
+    Kept,
+    PastMiss,
+    Turn,
+    label,
+)
 from dq.dataquality.delivery.cycle_store import Tell, release_held, usual_delay
-
-if TYPE_CHECKING:
-    from dq.dataquality.delivery.cycle import CycleJudgement, PastMiss
-
 
 # How deliveries are told to people: civil times in the zone of the schedule, lateness in words.
 
@@ -174,7 +177,7 @@ def emit_platform_recoveries(tx: Connection, turns: Iterable[Turn], now: datetim
     for root in sorted({turn.kept.held for turn in turned if turn.kept.held}):
         # Another watcher may have ended it meanwhile.
         if not cycle_store.any_held(tx, root) and (ends := cycle_store.held_statuses(tx, root)):
-            tell(tx, mass.root_recovery(root, ends, now))
+            tell(tx, outages.root_recovery(root, ends, now))
             release_held(tx, root)
 
 

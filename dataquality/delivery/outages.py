@@ -6,17 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
 from dq.contracts.shared.wording import counted, first_of
 from dq.dataquality.delivery import cycle_store
-
-if TYPE_CHECKING:
-    from dq.dataquality.delivery.cycle import CycleJudgement, Kept, Watched
-
+from dq.dataquality.delivery.cycle import CycleJudgement, Kept, Watched
 
 # A blind watcher tells the platform team: one event for each cause, and one when sight returns.
 #

@@ -13,9 +13,6 @@ from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey
 from dq.contracts.shared.units import LAKEHOUSE
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import commits, cycle_store, outages
-from dq.dataquality.delivery import cycle_store as excuses
-from dq.dataquality.delivery import cycle_store as watermarks
-from dq.dataquality.delivery import outages as mass
 from dq.dataquality.delivery.budget import budgets, tell_budgets, withdraw_budget
 from dq.dataquality.delivery.commits import CommitHistory
 from dq.dataquality.delivery.cycle import (
@@ -47,17 +44,17 @@ def withdraw(
 ) -> tuple[Turn, ...]:
     """Ends what is promised no more: open cycles, their incidents, and the watch itself."""
     with store.read() as tx:
-        marked = watermarks.watched_through(tx)
+        marked = cycle_store.watched_through(tx)
     reasons = {key: reason for key in marked if (reason := withdrawn(key)) is not None}
     if not reasons:
         return ()
     turns: list[Turn] = []
     with store.write() as tx:
         standing = cycle_store.open_cycles(tx, now, {key[0] for key in reasons})
-        told = watermarks.budgets_told(tx)
+        told = cycle_store.budgets_told(tx)
         for key, reason in reasons.items():
             withdraw_budget(tx, key, told.get(key), reason, now, tell)
-            watermarks.delete_watermark(tx, key)
+            cycle_store.delete_watermark(tx, key)
             verdict = CycleVerdict(CycleStatus.WITHDRAWN, None, reason)
             open_ = [kept for kept in standing.get(key, ()) if kept.status in OPEN]
             moved = move_all(tx, [Move(kept, verdict, told=kept.told) for kept in open_], now)
@@ -122,8 +119,8 @@ def tick(
     with store.read() as tx:
         standing = cycle_store.open_cycles(tx, now, {one.slo.key[0] for one in watched})
         at_hand = {one.slo.key[0]: one.place.elsewhere for one in watched if one.slo.key in standing}
-        receipts, words = all_receipts(tx, at_hand), excuses.newest_excuses(tx, at_hand)
-        sight = Sight(watermarks.ever_delivered(tx))
+        receipts, words = all_receipts(tx, at_hand), cycle_store.newest_excuses(tx, at_hand)
+        sight = Sight(cycle_store.ever_delivered(tx))
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
         history = commits.load_history(tx, {place.path.rstrip("/") for place in logs}, now)
     due = [
@@ -175,7 +172,7 @@ def _enumerate(
     """Gives every cycle that came due since the last tick its row; how many SLOs were new, and how many
     cycles."""
     with store.read() as tx:
-        marks, before = watermarks.watched_through(tx), watermarks.watched_roots(tx)
+        marks, before = cycle_store.watched_through(tx), cycle_store.watched_roots(tx)
     due: list[tuple[Slo, list[Cycle]]] = []
     moved: dict[Key, str] = {}
     for one in watched:
@@ -189,8 +186,8 @@ def _enumerate(
         # Another watcher may have been here meanwhile; who is second finds the rows.
         with store.write() as tx:
             enumerate_all(tx, due, now)
-            watermarks.note_roots(tx, moved)
-            watermarks.advance_watermarks(tx, [one.slo.key for one in watched], unread, now)
+            cycle_store.note_roots(tx, moved)
+            cycle_store.advance_watermarks(tx, [one.slo.key for one in watched], unread, now)
     return sum(one.slo.key not in marks for one in watched), sum(len(new) for _, new in due)
 
 
@@ -227,16 +224,16 @@ def _write(
         history.write(tx)
         for unseen in blind:
             tell(tx, unseen)
-        many = mass.detect_correlated_misses(
+        many = outages.detect_correlated_misses(
             tx, [(one.one, one.kept) for one, event, _ in moved if isinstance(event, Breach)]
         )
         held = {
-            kept.id: (mass_miss.root, now + mass.INHIBIT_OWNERS_FOR)
+            kept.id: (mass_miss.root, now + outages.INHIBIT_OWNERS_FOR)
             for mass_miss in many
             for kept in mass_miss.cycles
         }
         for one_cause in many:
-            tell(tx, mass.misses_breach(one_cause, now))
+            tell(tx, outages.misses_breach(one_cause, now))
         moves = [
             _move(one, cause, held.get(one.kept.id), breach=isinstance(event, Breach))
             for one, event, cause in moved

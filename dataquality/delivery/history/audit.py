@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 from dq.contracts.schedule import TZDATA_VERSION, Cycle
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery import cycle_store as watermarks
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.tables import Key
 
@@ -46,7 +45,7 @@ def audit(tx: Connection, keys: Iterable[Key], promises: Promises, as_of: dateti
     SLO is watched. With `as_of`, the rows that were there at that instant are compared.
     """
     agreeing, unproven, wrong = 0, list[Kept](), list[WrongCycle]()
-    marks = watermarks.watched_through(tx)
+    marks = cycle_store.watched_through(tx)
     for key in keys:
         history = cycle_store.all_cycles(tx, key)
         known = [kept for kept in history if as_of is None or kept.known_at(as_of)]

@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery.budget import budgets, tell_budgets
 from dq.dataquality.delivery.cycle import CycleVerdict, Grounds, Kept, Turn
 from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, move_all
@@ -28,7 +27,7 @@ def excuse(
     A cycle that is not due yet is excused when it is. What was withdrawn stays so. An open incident ends as
     excused; a cycle that counts again is judged by the next tick, or at once where its delivery is known.
     """
-    excuses.record_excuses(tx, words)
+    cycle_store.record_excuses(tx, words)
     turns: list[Turn] = []
     rows = {(key, kept.cycle.due_at): kept for key in slos for kept in cycle_store.all_cycles(tx, key)}
     for word in words:

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, Row, select
 
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery import cycle_store as proof
 from dq.dataquality.delivery.cycle import OPEN, Evidence, Grounds, Kept, SourceAnswer
 from dq.dataquality.delivery.cycle_store import claims_of
 from dq.dataquality.delivery.evaluate import judge_on
@@ -63,7 +62,7 @@ def change(row: Row) -> StatusChange:  # type: ignore[type-arg]  # rows of a pla
         CycleStatus(row.before),
         CycleStatus(row.after),
         row.reason,
-        proof.grounds_from_json(row.proof) if row.proof is not None else None,
+        cycle_store.grounds_from_json(row.proof) if row.proof is not None else None,
     )
 
 
