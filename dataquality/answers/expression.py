@@ -11,8 +11,19 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers import rows
-from dq.dataquality.answers.rows import Incomparable, as_day, as_decimal, key, remainder
+from dq.dataquality.answers.rows import (
+    Incomparable,
+    as_day,
+    as_decimal,
+    bounded,
+    is_nan,
+    key,
+    multiple,
+    narrow,
+    order,
+    pattern,
+    remainder,
+)
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
 from dq.dataquality.model.column import part_of, type_below
@@ -219,7 +230,7 @@ def _missing(node: p.Missing, here: _Subject) -> Reading:
 def _literal(value: t.Literal, here: _Subject, term: t.Term) -> t.Literal:
     """The literal as values of the term are compared with it."""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and here.is_float(term):
-        return rows.narrow(value)
+        return narrow(value)
     return value
 
 
@@ -237,23 +248,23 @@ def _compare(node: p.Compare, here: _Subject) -> Reading:
     left, holds = _value(node.value, here), _HOLDS[node.operator]
     if isinstance(node.other, t.Term):
         right = _value(node.other, here)
-        return _strict(lambda one, other: holds(rows.order(one, other)), left, right)
+        return _strict(lambda one, other: holds(order(one, other)), left, right)
     known = _literal(node.other, here, node.value)
-    return _strict(lambda one: holds(rows.order(one, known)), left)
+    return _strict(lambda one: holds(order(one, known)), left)
 
 
 def _in(node: p.In, here: _Subject) -> Reading:
     known = [_literal(value, here, node.value) for value in node.values]
-    return _strict(lambda value: any(rows.order(value, one) == 0 for one in known), _value(node.value, here))
+    return _strict(lambda value: any(order(value, one) == 0 for one in known), _value(node.value, here))
 
 
 def _matches(node: p.Matches, here: _Subject) -> Reading:
-    found = rows.bounded(_pattern(node.pattern), node.longest)
+    found = bounded(_pattern(node.pattern), node.longest)
     return _strict(lambda text: found(text) is not None, _value(node.value, here))
 
 
 def _pattern(java: object) -> Any:
-    made = rows.pattern(java) if isinstance(java, str) else None
+    made = pattern(java) if isinstance(java, str) else None
     if made is None:
         raise NoReading("its pattern needs Java's regular expressions")
     return made
@@ -265,7 +276,7 @@ def _has_day(node: p.HasDay, here: _Subject) -> Reading:
 
 def _multiple(node: p.MultipleOf, here: _Subject) -> Reading:
     narrow = here.is_float(node.value)
-    return _strict(lambda value: rows.multiple(value, node.step, narrow), _value(node.value, here))
+    return _strict(lambda value: multiple(value, node.step, narrow), _value(node.value, here))
 
 
 def _exists(node: p.Exists, here: _Subject) -> Reading:
@@ -311,14 +322,14 @@ _TRUTHS: _Table = {
     p.Holds: lambda node, here: _value(node.value, here),
     p.IsNull: lambda node, here: _of(_value(node.value, here), lambda value: value is None),
     p.Missing: _missing,
-    p.IsNaN: lambda node, here: _of(_value(node.value, here), rows.is_nan),
+    p.IsNaN: lambda node, here: _of(_value(node.value, here), is_nan),
     p.Compare: _compare,
     p.In: _in,
     p.Matches: _matches,
     p.HasDay: _has_day,
     p.MultipleOf: _multiple,
     p.Repeats: lambda node, here: _strict(
-        lambda items: len({rows.key(item) for item in items}) < len(items), _path(node.value, here)
+        lambda items: len({key(item) for item in items}) < len(items), _path(node.value, here)
     ),
     p.Not: _not,
     p.And: lambda node, here: _joined(node.parts, False, here),
@@ -330,7 +341,7 @@ _VALUES: _Table = {
     t.Path: _path,
     t.Length: lambda node, here: _strict(len, _value(node.value, here)),
     t.Remainder: lambda node, here: _strict(
-        lambda value: rows.remainder(value, node.by), _value(node.value, here)
+        lambda value: remainder(value, node.by), _value(node.value, here)
     ),
     t.Since1970: lambda node, here: _strict(since_1970(node.type), _path(node.value, here)),
     t.Size: lambda node, here: _strict(len, _path(node.value, here)),
