@@ -22,7 +22,7 @@ unable = unaskable
 def schema(export: Export) -> DataFrameSchema:
     """The schema; a check of single rows shows which rows break it."""
     test = partial(_test, in_memory(export, of_pandas))
-    return DataFrameSchema(**parts(Column, Check, export, test), unique_column_names=True)
+    return DataFrameSchema(**parts(Column, Check, export, test, built_in=True), unique_column_names=True)
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: pd.DataFrame) -> bool | pd.Series[bool]:

@@ -29,7 +29,7 @@ def unable(one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
 def schema(export: Export) -> DataFrameSchema:
     """The schema; a check of single rows shows which rows break it."""
     verdicts = in_memory(export, lambda frame, promised: of_arrow(frame.collect().to_arrow(), promised))
-    return DataFrameSchema(**parts(Column, Check, export, partial(_test, verdicts)))
+    return DataFrameSchema(**parts(Column, Check, export, partial(_test, verdicts), built_in=True))
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, data: PolarsData) -> bool | pl.LazyFrame:
