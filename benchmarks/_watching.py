@@ -22,7 +22,7 @@ from dq.dataquality.delivery import cycle_store, heartbeat
 from dq.dataquality.delivery import heartbeat as machine_clock
 from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
 from dq.dataquality.delivery.heartbeat import Uptime
-from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.probe_pool import Errand, Lookout, R, Silence
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles

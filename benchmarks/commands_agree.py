@@ -36,7 +36,7 @@ from fakes import jvm  # noqa: E402
 from fakes.command import Place  # noqa: E402
 from spark import environments  # noqa: E402
 
-from dq.dataquality.model import jars  # noqa: E402
+from dq.dataquality.model import run_context  # noqa: E402
 from dq.operations.runtime.context import here  # noqa: E402
 from dq.operations.runtime.spark import session as begin  # noqa: E402
 
@@ -113,7 +113,7 @@ class Tally:
 
 def hudi_alone() -> bool:
     """Whether this is Spark 3.5, whose one part here is Hudi: its bundle for 4.0 cannot be had everywhere."""
-    return jars.line(version("pyspark")) == "3.5"
+    return run_context.line(version("pyspark")) == "3.5"
 
 
 def writers_here() -> list[str]:

@@ -22,7 +22,7 @@ from oracle.renderers import compared
 from oracle.trees import Trees, askable, row
 from pyspark.sql import SparkSession
 
-from dq.dataquality.model.proof import of_count
+from dq.dataquality.model.metric import of_count
 
 _SHOWN = 5
 _SETTINGS = {

@@ -24,9 +24,8 @@ from _watch_oracle import Cycle, Mesh, mesh
 from _watch_products import CADENCES
 from _watching import BEGIN, Watching
 
-from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.history import replay
-from dq.dataquality.delivery.history.replay import keys
+from dq.dataquality.delivery import cycle_store, replay
+from dq.dataquality.delivery.replay import keys
 
 WRONG = (
     "cycles that are none, or lack",

@@ -13,7 +13,7 @@ from dq.contracts.types import MAX_PRECISION, DataType, row_type
 from dq.dataquality.model.column import field
 from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.spark.schema import type_ddl
-from dq.dataquality.text.values import text_row_type
+from dq.dataquality.text import text_row_type
 from dq.lake.types import KNOWN, arrow_type, from_arrow
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dq.dataquality.answers.memory import LeftToSpark, answers
 from dq.dataquality.answers.partition_cache.cache import recalled
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
-from dq.dataquality.model.classification import classified
+from dq.dataquality.model.column import classified
 from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric, of_users
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report

@@ -16,7 +16,7 @@ from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowScope
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf, clauses_of
-from dq.dataquality.model.classification import hidden
+from dq.dataquality.model.column import hidden
 from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.object_check import check

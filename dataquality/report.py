@@ -20,8 +20,8 @@ from dq.contracts.shared.outcome import (
 )
 from dq.contracts.shared.wording import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
+from dq.dataquality.model.metric import Verification
 from dq.dataquality.model.run_context import Partition
-from dq.dataquality.model.verification import Verification
 
 # A report as a notebook shows it: HTML that needs no style of its own, every text of others escaped.
 

@@ -14,9 +14,17 @@ from dq.dataquality.answers.files import Shortcut
 from dq.dataquality.answers.statistics.facts import File
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf, asked_by, result, subject
-from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric
-from dq.dataquality.model.proof import Proof
-from dq.dataquality.model.verification import Disagreement, SuspectFile, Tally, Verification
+from dq.dataquality.model.metric import (
+    Aggregate,
+    Answer,
+    Disagreement,
+    Failure,
+    Metric,
+    Proof,
+    SuspectFile,
+    Tally,
+    Verification,
+)
 from dq.dataquality.request import Request
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan

@@ -14,7 +14,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.checks.format import FORMATS
 from dq.dataquality.clauses.coverage import SILENT, State, accounts
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.model.threshold import OPERATORS
+from dq.dataquality.model.run_context import OPERATORS
 
 SOURCE = Path(__file__).parent / "every-clause.odcs.yaml"
 

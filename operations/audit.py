@@ -9,9 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from dq.contracts.shared.outcome import Finding
-from dq.dataquality.delivery.history.audit import Audit
-from dq.dataquality.delivery.history.audit import audit as compare
-from dq.dataquality.delivery.history.replay import keys
+from dq.dataquality.delivery.replay import Audit, keys
+from dq.dataquality.delivery.replay import audit as compare
 from dq.operations.registry_files import load, promises_of_all_times
 from dq.operations.runtime.context import World, called
 from dq.store.engine import Store

@@ -37,7 +37,7 @@ from dq.dataquality.clauses.metric_rule import columns_compared
 from dq.dataquality.clauses.preparation import refuse_unknown, selected, testable
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, label
-from dq.dataquality.delivery.receipts import RowClaim, receipts, row_claims
+from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.object_check import check

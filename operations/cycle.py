@@ -18,14 +18,13 @@ from dq.contracts.schedule import Cycle
 from dq.contracts.shared.outcome import CycleStatus, Unreadable, UsageError
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import TEXT, read
-from dq.dataquality.delivery import commits, cycle_store, outages
+from dq.dataquality.delivery import cycle_store, evidence, notify
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks
-from dq.dataquality.delivery.cycle import SETTLE, Kept
-from dq.dataquality.delivery.evaluate import evaluate_cycle
+from dq.dataquality.delivery.cycle import SETTLE, Kept, evaluate_cycle
+from dq.dataquality.delivery.cycle_store import all_receipts
 from dq.dataquality.delivery.evidence import Sight, View
 from dq.dataquality.delivery.probe_pool import Lookout
-from dq.dataquality.delivery.receipts import all_receipts
 from dq.lake.storage import Storages
 from dq.operations.data_places import placed, resolved, with_folders
 from dq.operations.runtime.context import World, here
@@ -172,8 +171,8 @@ def _looked(
     with store.read() as tx:
         receipts = all_receipts(tx, {slo.key[0]: one.place.elsewhere})
         sight = Sight(watermarks.ever_delivered(tx))
-        history = commits.load_history(tx, {one.place.path.rstrip("/")}, now)
-    view = View(now, {slo.key: outages.root_of(one)}, receipts, history, sight)
+        history = evidence.load_history(tx, {one.place.path.rstrip("/")}, now)
+    view = View(now, {slo.key: notify.root_of(one)}, receipts, history, sight)
     [seen] = view.all(lookout, [(one, kept)])
     made = evaluate_cycle(seen, now, None)
     at = made.evidence.delivered_at if made.evidence is not None else None

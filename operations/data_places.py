@@ -18,7 +18,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import Watched, label, partition_of
-from dq.dataquality.delivery.outages import root_of
+from dq.dataquality.delivery.notify import root_of
 from dq.dataquality.delivery.probe_pool import Lookout, Silence
 from dq.dataquality.delivery.tables import receipt
 from dq.dataquality.spark.readers.open import FILES, Dataset, locate

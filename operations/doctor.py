@@ -20,8 +20,8 @@ from dq.contracts.access.discovery import find
 from dq.contracts.shared.install import NAME, install_command
 from dq.contracts.shared.outcome import DqError
 from dq.contracts.shared.wording import counted
-from dq.dataquality.delivery.history import retention
-from dq.dataquality.model.jars import JARS, PACKAGES, line
+from dq.dataquality.delivery import retention
+from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages
 from dq.operations.alerting.send import told
 from dq.operations.runtime.context import World

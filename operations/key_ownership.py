@@ -17,16 +17,8 @@ from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import End, Finding, Location, Recovery, Severity, Unreadable
 from dq.contracts.slo import NOT_IN_FORCE, Slo
-from dq.dataquality.delivery import key_ownership
-from dq.dataquality.delivery.key_ownership import (
-    Claim,
-    KeyHolder,
-    decide,
-    holders,
-    note,
-    remember,
-    remembered,
-)
+from dq.dataquality.delivery import skip_cache
+from dq.dataquality.delivery.skip_cache import Claim, KeyHolder, decide, holders, note, remember, remembered
 from dq.operations.registry_files import Loaded, load
 from dq.operations.runtime.context import World, outermost_root
 from dq.store.engine import Store
@@ -200,4 +192,4 @@ def close_withdrawn(world: World, store: Store, loaded: Loaded) -> None:
                 record(
                     tx, Recovery(incident.key, subject, world.now(), facts, End.WITHDRAWN), (), world.now()
                 )
-        key_ownership.forget(tx, list(loaded.gone))
+        skip_cache.forget(tx, list(loaded.gone))

@@ -24,8 +24,7 @@ from dq.alerts import metrics
 from dq.contracts.escaping import prometheus_label
 from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import StoreError, UsageError
-from dq.dataquality.delivery import heartbeat
-from dq.dataquality.delivery.history import compliance
+from dq.dataquality.delivery import compliance, heartbeat
 from dq.operations.runtime.context import World
 from dq.store.engine import open_as_it_is
 from dq.store.version import head

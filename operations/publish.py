@@ -17,7 +17,7 @@ from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import DqError, Undeliverable, UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.receipts import is_written, write_count, write_receipt
+from dq.dataquality.delivery.cycle_store import is_written, write_count, write_receipt
 from dq.dataquality.report import Report
 from dq.dataquality.request import pick
 from dq.operations.runtime.context import World, here, located

@@ -27,8 +27,8 @@ from dq.operations.runtime.context import is_root
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.cycle import Watched
-    from dq.dataquality.delivery.history.audit import Promises
-    from dq.dataquality.delivery.key_ownership import KeyHolder
+    from dq.dataquality.delivery.replay import Promises
+    from dq.dataquality.delivery.skip_cache import KeyHolder
     from dq.store.engine import Store
 
 
@@ -172,7 +172,7 @@ def load_watched(
     try:
         return load(paths, note, rests)
     except Unreadable:
-        from dq.dataquality.delivery.key_ownership import holders  # SQL, which most readers do not need
+        from dq.dataquality.delivery.skip_cache import holders  # SQL, which most readers do not need
 
         with store.read() as tx:
             known = holders(tx)

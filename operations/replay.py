@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.shared.units import iso
-from dq.dataquality.delivery.history.replay import Replayed, keys
-from dq.dataquality.delivery.history.replay import replay as derive
+from dq.dataquality.delivery.replay import Replayed, keys
+from dq.dataquality.delivery.replay import replay as derive
 from dq.operations.runtime.context import called
 from dq.operations.watch import delivery_as_dict
 from dq.store.engine import Store

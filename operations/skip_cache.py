@@ -14,7 +14,7 @@ from dq.contracts.shared.outcome import CycleStatus, Finding
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import SETTLE, Kept, MissingPart, Watched
-from dq.dataquality.delivery.outages import root_of
+from dq.dataquality.delivery.notify import root_of
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.dataquality.delivery.skip_cache import (
     RestingContract,

@@ -19,8 +19,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, UsageError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store, heartbeat
-from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.history.compliance import (
+from dq.dataquality.delivery.compliance import (
     GroupStanding,
     Standing,
     cycle_as_dict,
@@ -29,9 +28,10 @@ from dq.dataquality.delivery.history.compliance import (
     promise_as_dict,
     standing,
 )
-from dq.dataquality.delivery.history.replay import rewound
-from dq.dataquality.delivery.key_ownership import remembered
-from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.cycle import Kept
+from dq.dataquality.delivery.notify import PLATFORM
+from dq.dataquality.delivery.replay import rewound
+from dq.dataquality.delivery.skip_cache import remembered
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as audits
 from dq.dataquality.results.check_runs import StagedRun

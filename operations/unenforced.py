@@ -19,7 +19,7 @@ from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import SILENT, Account, State, accounts, service_levels
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.clauses.preparation import foreseen, untyped
-from dq.dataquality.model.threshold import Unusable, comparison
+from dq.dataquality.model.run_context import Unusable, comparison
 
 _MEND = "'dq explain' on the file lists what becomes of every clause."
 # Keys that decide nothing, or only by the column's name.

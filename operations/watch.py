@@ -15,9 +15,8 @@ from dq.alerts import metrics
 from dq.alerts.outbox.drain import Drained
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.outcome import CycleStatus, Finding, UsageError
-from dq.dataquality.delivery import heartbeat
+from dq.dataquality.delivery import compliance, heartbeat
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.history import compliance
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.dataquality.delivery.tick import Tick, tick
 from dq.lake.storage import Storages

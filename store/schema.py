@@ -24,7 +24,7 @@ TABLE_MODULES = (
     "dq.alerts.tables",
     "dq.dataquality.delivery.tables",
     "dq.dataquality.local.tables",
-    "dq.dataquality.results.tables",
+    "dq.dataquality.results.check_runs",
     "dq.dataquality.answers.partition_cache.tables",
     "dq.registry.tables",
 )

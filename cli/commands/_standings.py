@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dq.cli.terminal import output
-from dq.dataquality.delivery.history.compliance import GroupStanding, Standing, beside, percent
+from dq.dataquality.delivery.compliance import GroupStanding, Standing, beside, percent
 
 
 def describe(groups: Sequence[GroupStanding]) -> None:

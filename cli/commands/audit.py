@@ -10,7 +10,7 @@ import typer
 from dq.cli.context import here
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.dataquality.delivery.history.audit import Audit
+from dq.dataquality.delivery.replay import Audit
 from dq.operations import audit
 
 _DRAWN = 50

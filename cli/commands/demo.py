@@ -19,8 +19,7 @@ from dq.cli.shown.check import describe
 from dq.cli.shown.register import describe as describe_plan
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import MissingTool, UsageError
-from dq.dataquality.delivery import heartbeat
-from dq.dataquality.delivery.history import compliance
+from dq.dataquality.delivery import compliance, heartbeat
 from dq.dataquality.delivery.tick import tick
 from dq.dataquality.results import check_runs
 from dq.lake.storage import Storages

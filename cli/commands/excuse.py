@@ -15,10 +15,9 @@ from dq.cli.shown import alerts
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle_store, replay
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery.cycle_store import Excuse
-from dq.dataquality.delivery.history import excusing
 from dq.operations.alerting import send
 from dq.operations.key_ownership import settled
 from dq.operations.registry_files import load, slos
@@ -69,7 +68,7 @@ def command(
         ]
         # Only an excuse can be undone.
         words = excuses.excused_only(tx, named) if undo else named
-        turns = excusing.excuse(tx, wanted, words, now, tell)
+        turns = replay.excuse(tx, wanted, words, now, tell)
     if named and not words:
         raise UsageError(
             "no delivery due then is excused: nothing to undo.",

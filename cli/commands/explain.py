@@ -19,7 +19,7 @@ from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.clauses.preparation import foreseen
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 from dq.operations.registry_files import load
 from dq.validators.lint import rules_of
 from dq.validators.rule_page import Explained, of_change, of_rule

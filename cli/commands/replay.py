@@ -10,7 +10,7 @@ import typer
 
 from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.dataquality.delivery.history.replay import Replayed
+from dq.dataquality.delivery.replay import Replayed
 from dq.operations.replay import run
 from dq.operations.runtime.context import instant
 

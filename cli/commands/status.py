@@ -16,8 +16,8 @@ from dq.cli.terminal import output
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.compliance import Standing, beside, percent
 from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
-from dq.dataquality.delivery.history.compliance import Standing, beside, percent
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results.check_runs import StagedRun
 from dq.operations.alerting import send

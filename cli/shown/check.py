@@ -22,8 +22,7 @@ from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import JsonObject, State
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.dry_run import Outline
-from dq.dataquality.model.metric import Kind
-from dq.dataquality.model.verification import Tally, Verification
+from dq.dataquality.model.metric import Kind, Tally, Verification
 from dq.dataquality.report import Report
 from dq.operations.check import Failed, name_of
 

@@ -16,8 +16,6 @@ from dq.contracts.types import DataType
 from dq.dataquality.answers.expression import Cells, predicate, since_1970
 from dq.dataquality.answers.rows import EXACT, Incomparable, Rows, as_decimal, key, order
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.model.answer import Group
-from dq.dataquality.model.answer import Value as Aggregated
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import (
     SCHEMA,
@@ -25,6 +23,7 @@ from dq.dataquality.model.metric import (
     Answer,
     DistinctKeys,
     Failure,
+    Group,
     Kind,
     Metric,
     PerGroup,
@@ -33,9 +32,8 @@ from dq.dataquality.model.metric import (
     SingleKeys,
     Value,
 )
-from dq.dataquality.model.predicate import Predicate
-from dq.dataquality.model.reading import NoReading
-from dq.dataquality.model.term import Function, Path, Since1970, Steps, Term
+from dq.dataquality.model.metric import Value as Aggregated
+from dq.dataquality.model.predicate import Function, NoReading, Path, Predicate, Since1970, Steps, Term
 from dq.dataquality.spark.measure import MOST_GROUPS, group_name, too_many
 from dq.dataquality.spark.plan import plan
 

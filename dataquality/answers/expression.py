@@ -25,10 +25,9 @@ from dq.dataquality.answers.rows import (
     remainder,
 )
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model import term as t
+from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import part_of, type_below
-from dq.dataquality.model.predicate import DayShape
-from dq.dataquality.model.reading import NoReading
+from dq.dataquality.model.predicate import DayShape, NoReading
 
 # TABLE: what functions of users' SQL compute in memory, NULL where an argument is, and which days exist.
 

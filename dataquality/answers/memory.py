@@ -25,14 +25,14 @@ from dq.dataquality.answers.statistics.parquet import TYPED, leaf_type
 from dq.dataquality.clauses.clause import micros_of
 from dq.dataquality.model.column import field, resolve
 from dq.dataquality.model.metric import SCHEMA, Aggregate, Answer, Failure, Metric, PerGroup, reads
-from dq.dataquality.model.term import Path, Since1970
+from dq.dataquality.model.predicate import Path, Since1970
 from dq.dataquality.spark.measure import COUNT
 from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.readers.columnar import CANONICAL_TEXTS
 from dq.dataquality.spark.readers.open import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
 from dq.dataquality.sql.spark_predicate import question
-from dq.dataquality.text.values import carried
+from dq.dataquality.text import carried
 from dq.lake.parquet import READABLE_ENCODINGS
 from dq.lake.paths import is_data_name, is_data_path, unescaped
 from dq.lake.storage import file_system, split

@@ -22,13 +22,14 @@ from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, t
 from dq.dataquality.clauses.metric_rule import columns_compared
 from dq.dataquality.clauses.preparation import in_scope
 from dq.dataquality.model import column
-from dq.dataquality.model.how_asked import Kind, Merge
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
     Answer,
     Answers,
     Failure,
+    Kind,
+    Merge,
     Metric,
     RepeatedKeys,
     merge_of,

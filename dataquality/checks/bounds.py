@@ -19,9 +19,8 @@ from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, refuse
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.predicate import Compare, IsNaN, Operator, Predicate, any_of
-from dq.dataquality.model.term import FLOATS, Path
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.predicate import FLOATS, Compare, IsNaN, Operator, Path, Predicate, any_of
+from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.sql.values import literal, logical, shown
 
 # Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).

@@ -19,7 +19,7 @@ from dq.contracts.types import DataType, carries, physical_type
 from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, field, resolve
-from dq.dataquality.model.term import Inside
+from dq.dataquality.model.predicate import Inside
 from dq.dataquality.sql.values import logical_test, told_by_format
 
 

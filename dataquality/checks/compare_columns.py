@@ -26,8 +26,7 @@ from dq.dataquality.clauses.metric_rule import (
 )
 from dq.dataquality.clauses.quality_rule import Rule
 from dq.dataquality.model.metric import count
-from dq.dataquality.model.predicate import Compare, Not, Predicate, all_of
-from dq.dataquality.model.term import NUMBERS, TEXTS, Path
+from dq.dataquality.model.predicate import NUMBERS, TEXTS, Compare, Not, Path, Predicate, all_of
 
 # The kind of a logical type -> what a column of it may be in the data.
 _TYPES = {

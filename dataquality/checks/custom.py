@@ -22,8 +22,8 @@ from dq.dataquality.clauses.kind import CheckKind, Values, judge_number
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
 from dq.dataquality.clauses.quality_rule import Rule, Told, of_number, of_quality
 from dq.dataquality.model.metric import Metric
-from dq.dataquality.model.term import Opaque
-from dq.dataquality.model.threshold import Unusable, comparison
+from dq.dataquality.model.predicate import Opaque
+from dq.dataquality.model.run_context import Unusable, comparison
 
 _CHECK = "custom"
 

@@ -15,7 +15,7 @@ from dq.dataquality.clauses.clause import Clause, UniqueKey, asking
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.clauses.quality_rule import Rule, arguments, listed, of_quality
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 
 _CHECK = "duplicate_values"
 

@@ -22,12 +22,10 @@ from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, documented, left_out, of_option
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.predicate import Compare, Operator, Predicate, any_of
-from dq.dataquality.model.term import INTEGERS, TEXTS, Path
-from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.sql import formats
-from dq.dataquality.sql.formats import unfit
-from dq.dataquality.sql.values import logical, told_by_format
+from dq.dataquality.model.predicate import INTEGERS, TEXTS, Compare, Operator, Path, Predicate, any_of
+from dq.dataquality.model.run_context import Unusable
+from dq.dataquality.sql import values
+from dq.dataquality.sql.values import logical, told_by_format, unfit
 
 _BITS = (8, 16, 32, 64, 128)
 _RANGES = {
@@ -37,7 +35,7 @@ _RANGES = {
 _FLOATS = ("f32", "f64")
 # Logical type -> the formats with a name.
 FORMATS = {
-    "string": (*formats.PATTERNS, *formats.ANY_TEXT),
+    "string": (*values.PATTERNS, *values.ANY_TEXT),
     "integer": tuple(_RANGES),
     "number": _FLOATS,
 }
@@ -57,11 +55,11 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 
 def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
-    if name in formats.ANY_TEXT:
-        return documented(made, formats.ANY_TEXT[name])
-    if name not in formats.PATTERNS:
-        return _unknown(made, name, tuple(formats.PATTERNS))
-    breaks = column.where(lambda value: formats.breaks(name, value))
+    if name in values.ANY_TEXT:
+        return documented(made, values.ANY_TEXT[name])
+    if name not in values.PATTERNS:
+        return _unknown(made, name, tuple(values.PATTERNS))
+    breaks = column.where(lambda value: values.breaks(name, value))
     return asking(made, RowTest(breaks, f"have not the format {name}"))
 
 

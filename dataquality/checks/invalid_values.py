@@ -13,7 +13,7 @@ from dq.dataquality.clauses.clause import Clause, RowTest, asking
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.clauses.quality_rule import Rule, arguments, listed, matching, of_quality, one_of
 from dq.dataquality.model.predicate import any_of
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 
 _CHECK = "invalid_values"
 

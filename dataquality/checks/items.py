@@ -20,8 +20,7 @@ from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import columns
-from dq.dataquality.model.predicate import Compare, Operator, Predicate, Repeats
-from dq.dataquality.model.term import Entries, Path, Present, Size
+from dq.dataquality.model.predicate import Compare, Entries, Operator, Path, Predicate, Present, Repeats, Size
 
 # Key -> (attribute, type, comparison of a size that breaks it, allowed, complaint).
 _SIZES: dict[str, tuple[str, str, Operator, str, str]] = {

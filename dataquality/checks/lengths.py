@@ -17,8 +17,7 @@ from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, of_property
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.predicate import Compare, Operator
-from dq.dataquality.model.term import Length
+from dq.dataquality.model.predicate import Compare, Length, Operator
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:

@@ -24,7 +24,7 @@ from dq.dataquality.clauses.metric_rule import (
     summed,
     then,
 )
-from dq.dataquality.model.answer import Failure, Value
+from dq.dataquality.model.metric import Failure, Value
 
 
 def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:

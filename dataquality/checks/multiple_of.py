@@ -19,8 +19,7 @@ from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, refuse
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import columns
-from dq.dataquality.model.predicate import MultipleOf, Not, Predicate
-from dq.dataquality.model.term import INTEGERS, Path
+from dq.dataquality.model.predicate import INTEGERS, MultipleOf, Not, Path, Predicate
 from dq.dataquality.sql.values import logical, number
 
 _EXACT = INTEGERS | {"decimal"}

@@ -31,8 +31,7 @@ from dq.dataquality.clauses.metric_rule import (
     present,
     value_of,
 )
-from dq.dataquality.model.answer import Failure, Value
-from dq.dataquality.model.metric import Aggregate
+from dq.dataquality.model.metric import Aggregate, Failure, Value
 from dq.dataquality.model.predicate import Predicate
 
 # So many values of a column are held at once by one task; ten columns of them take about 120 MB.

@@ -26,7 +26,7 @@ from dq.dataquality.clauses.clause import Clause, OutsideKeys, left_out, refuse
 from dq.dataquality.clauses.foreign_key import Outside, leading, listed, target
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:

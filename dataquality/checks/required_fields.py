@@ -18,8 +18,7 @@ from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.predicate import HasKey, Not, Predicate, any_of
-from dq.dataquality.model.term import Path
+from dq.dataquality.model.predicate import HasKey, Not, Path, Predicate, any_of
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:

@@ -26,7 +26,7 @@ from dq.contracts.shared.wording import counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, before, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, percent, result
 from dq.dataquality.clauses.quality_rule import Rule, arguments, comparable, moment_of, nearest, of_quality
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 
 _CHECK = "row_count"
 

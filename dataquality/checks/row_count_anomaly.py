@@ -42,7 +42,7 @@ from dq.dataquality.clauses.quality_rule import (
     usual,
     written_as_anomaly,
 )
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 
 _CHECK = "row_count_anomaly"
 

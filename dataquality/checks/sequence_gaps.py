@@ -24,10 +24,8 @@ from dq.dataquality.clauses.metric_rule import (
     integer,
     kind_of,
 )
-from dq.dataquality.model.answer import Value
-from dq.dataquality.model.metric import DistinctKeys, aggregate
-from dq.dataquality.model.predicate import In, Predicate, all_of
-from dq.dataquality.model.term import INTEGERS, Path, Remainder, Since1970, Term
+from dq.dataquality.model.metric import DistinctKeys, Value, aggregate
+from dq.dataquality.model.predicate import INTEGERS, In, Path, Predicate, Remainder, Since1970, Term, all_of
 
 
 def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:

@@ -27,12 +27,10 @@ from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, judge_number, result, subject
 from dq.dataquality.clauses.quality_rule import Rule, of_number, of_quality
-from dq.dataquality.model.classification import MASK
-from dq.dataquality.model.classification import untold as why_untold
-from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Metric, Need, Query, aggregate, distinct, one_number
-from dq.dataquality.model.predicate import all_of
-from dq.dataquality.model.term import Opaque
+from dq.dataquality.model.column import MASK, Column, Need
+from dq.dataquality.model.column import untold as why_untold
+from dq.dataquality.model.metric import Metric, Query, aggregate, distinct, one_number
+from dq.dataquality.model.predicate import Opaque, all_of
 
 if TYPE_CHECKING:
     from dq.contracts.sql.aggregate import Folded

@@ -28,7 +28,7 @@ from dq.dataquality.clauses.metric_rule import (
     of_values,
     present,
 )
-from dq.dataquality.model.answer import Value
+from dq.dataquality.model.metric import Value
 from dq.dataquality.model.predicate import Predicate
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import ColumnMeasure, Found, MeasureAsked, asks, kind_of, summed, then
-from dq.dataquality.model.answer import Failure, Value
+from dq.dataquality.model.metric import Failure, Value
 
 
 def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:

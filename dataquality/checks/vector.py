@@ -20,8 +20,7 @@ from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, of_option, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, resolve
-from dq.dataquality.model.predicate import Compare, Normalized, Not, any_of
-from dq.dataquality.model.term import NUMBERS, Inside, Size, Whole
+from dq.dataquality.model.predicate import NUMBERS, Compare, Inside, Normalized, Not, Size, Whole, any_of
 
 # elementType -> the types of Spark that hold it, and the range of whole numbers where the type has more.
 _ELEMENTS: dict[str, tuple[tuple[str, ...], tuple[int, int] | None]] = {

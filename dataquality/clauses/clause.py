@@ -15,14 +15,10 @@ from dq.contracts.schedule.cycle import add_months
 from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.shared.units import Duration
 from dq.contracts.types import physical_type
-from dq.dataquality.model.column import Column, single_columns
+from dq.dataquality.model.column import Column, Target, needs, single_columns
 from dq.dataquality.model.metric import Aggregate
-from dq.dataquality.model.needs import needs
-from dq.dataquality.model.predicate import Compare, Predicate
-from dq.dataquality.model.run_context import NOWHEN, Occasion
-from dq.dataquality.model.target import Target
-from dq.dataquality.model.term import Since1970
-from dq.dataquality.model.threshold import Threshold, Unusable
+from dq.dataquality.model.predicate import Compare, Predicate, Since1970
+from dq.dataquality.model.run_context import NOWHEN, Occasion, Threshold, Unusable
 from dq.dataquality.sql.values import civil, logical
 
 # Columns of dates and timestamps: which one shows the age of a row, and when a value of it was.

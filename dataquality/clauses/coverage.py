@@ -38,7 +38,7 @@ from dq.dataquality.clauses.clause import (
 from dq.dataquality.clauses.kind import BY_PLACE, ending, result, subject
 from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import columns, single_columns
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.sql.values import logical
 
 # TABLE: the keys of ODCS that no check enforces, each with what becomes of it and why.

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, OutsideKeys, refuse
-from dq.dataquality.model.classification import classified
-from dq.dataquality.model.column import Column, single_columns
-from dq.dataquality.model.target import Target
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.column import Column, Target, classified, single_columns
+from dq.dataquality.model.run_context import Unusable
 
 
 class Outside(ValueError):

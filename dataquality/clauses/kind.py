@@ -37,7 +37,7 @@ from dq.dataquality.model.metric import (
     duplicates,
 )
 from dq.dataquality.model.predicate import IsNull, Not, all_of
-from dq.dataquality.model.threshold import OPERATORS, Unusable
+from dq.dataquality.model.run_context import OPERATORS, Unusable
 
 # The measured numbers of one clause to its check result.
 

@@ -28,23 +28,32 @@ from dq.dataquality.clauses.quality_rule import (
     rules_of,
     severity,
 )
-from dq.dataquality.model.answer import Failure, Group, Groups, Value
-from dq.dataquality.model.classification import MASK, untold
-from dq.dataquality.model.column import Column
+from dq.dataquality.model.column import MASK, Column, needs, untold
 from dq.dataquality.model.metric import (
     Aggregate,
     DistinctKeys,
+    Failure,
+    Group,
+    Groups,
     Metric,
     PerGroup,
     SingleKeys,
+    Value,
     aggregate,
     count,
 )
-from dq.dataquality.model.needs import needs
-from dq.dataquality.model.predicate import IsNaN, IsNull, Not, Predicate, all_of
-from dq.dataquality.model.run_context import EarlierMeasure
-from dq.dataquality.model.term import INTEGERS, NUMBERS, Function, Path
-from dq.dataquality.model.threshold import Unusable, comparison
+from dq.dataquality.model.predicate import (
+    INTEGERS,
+    NUMBERS,
+    Function,
+    IsNaN,
+    IsNull,
+    Not,
+    Path,
+    Predicate,
+    all_of,
+)
+from dq.dataquality.model.run_context import EarlierMeasure, Unusable, comparison
 
 # What the metrics of dq's own engine share: what is asked of a column, and what was measured.
 

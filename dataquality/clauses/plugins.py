@@ -15,7 +15,7 @@ from dq.dataquality.clauses.kind import Values
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Call, Failure, Metric, Number, one_number
 from dq.dataquality.model.predicate import Predicate
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -34,12 +34,17 @@ from dq.dataquality.clauses.clause import (
     zone_of,
 )
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.predicate import In, Matches, Not, Predicate
-from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion, Partition
-from dq.dataquality.model.term import Opaque, kind_of
-from dq.dataquality.model.threshold import Threshold, Unusable, threshold
-from dq.dataquality.sql.formats import java
-from dq.dataquality.sql.values import literal, shown
+from dq.dataquality.model.predicate import In, Matches, Not, Opaque, Predicate, kind_of
+from dq.dataquality.model.run_context import (
+    Earlier,
+    EarlierMeasure,
+    Occasion,
+    Partition,
+    Threshold,
+    Unusable,
+    threshold,
+)
+from dq.dataquality.sql.values import java, literal, shown
 
 # What earlier runs counted, and which numbers of rows are usual by that. Nothing here asks the data.
 

@@ -12,9 +12,8 @@ from dq.contracts.schedule import Cycle
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey
 from dq.contracts.shared.units import LAKEHOUSE
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import commits, cycle_store, outages
+from dq.dataquality.delivery import cycle_store, evidence, notify
 from dq.dataquality.delivery.budget import budgets, tell_budgets, withdraw_budget
-from dq.dataquality.delivery.commits import CommitHistory
 from dq.dataquality.delivery.cycle import (
     OPEN,
     SETTLE,
@@ -25,14 +24,14 @@ from dq.dataquality.delivery.cycle import (
     PastMiss,
     Turn,
     Watched,
+    evaluate_cycle,
+    judge_on,
 )
-from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, enumerate_all, move_all
-from dq.dataquality.delivery.evaluate import evaluate_cycle, judge_on
-from dq.dataquality.delivery.evidence import Sight, View
+from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, all_receipts, enumerate_all, move_all
+from dq.dataquality.delivery.evidence import CommitHistory, Sight, View
 from dq.dataquality.delivery.notify import background_facts, closing_event, emit_platform_recoveries
 from dq.dataquality.delivery.notify import event_of as turn_event
 from dq.dataquality.delivery.probe_pool import Lookout
-from dq.dataquality.delivery.receipts import all_receipts
 from dq.dataquality.delivery.tables import Key
 from dq.store.engine import Store
 
@@ -114,7 +113,7 @@ def tick(
     that was done, if any.
     """
     gone = withdraw(store, withdrawn, now, tell)
-    roots = {one.slo.key: outages.root_of(one) for one in watched}
+    roots = {one.slo.key: notify.root_of(one) for one in watched}
     begun, new = _enumerate(store, watched, roots, now, since or now, unread)
     with store.read() as tx:
         standing = cycle_store.open_cycles(tx, now, {one.slo.key[0] for one in watched})
@@ -122,7 +121,7 @@ def tick(
         receipts, words = all_receipts(tx, at_hand), cycle_store.newest_excuses(tx, at_hand)
         sight = Sight(cycle_store.ever_delivered(tx))
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
-        history = commits.load_history(tx, {place.path.rstrip("/") for place in logs}, now)
+        history = evidence.load_history(tx, {place.path.rstrip("/") for place in logs}, now)
     due = [
         (one, kept)
         for one in watched
@@ -210,12 +209,12 @@ def _write(
     past: Callable[[Connection, Sequence[PastMiss]], object],
     settle: Callable[[Connection], object],
 ) -> list[Turn]:
-    blind = list(outages.outage_breaches(judged, now, SETTLE))
+    blind = list(notify.outage_breaches(judged, now, SETTLE))
     moved = [
         (one, event, cause)
         for one in judged
         for event in (turn_event(one, now),)
-        for cause in (outages.outage_source(one),)
+        for cause in (notify.outage_source(one),)
         if event is not None or one.differs or cause != one.kept.blind
     ]
     if not moved and not blind and not history.has_news:
@@ -224,16 +223,16 @@ def _write(
         history.write(tx)
         for unseen in blind:
             tell(tx, unseen)
-        many = outages.detect_correlated_misses(
+        many = notify.detect_correlated_misses(
             tx, [(one.one, one.kept) for one, event, _ in moved if isinstance(event, Breach)]
         )
         held = {
-            kept.id: (mass_miss.root, now + outages.INHIBIT_OWNERS_FOR)
+            kept.id: (mass_miss.root, now + notify.INHIBIT_OWNERS_FOR)
             for mass_miss in many
             for kept in mass_miss.cycles
         }
         for one_cause in many:
-            tell(tx, outages.misses_breach(one_cause, now))
+            tell(tx, notify.misses_breach(one_cause, now))
         moves = [
             _move(one, cause, held.get(one.kept.id), breach=isinstance(event, Breach))
             for one, event, cause in moved

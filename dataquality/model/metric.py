@@ -1,29 +1,249 @@
-"""A metric: a question to one object's rows whose answer is a number, as a value that can be compared."""
+"""Metrics of an object's rows, their answers, and what answers them without reading a row."""
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar
 
-from dq.dataquality.model.answer import Answer as Answer
-from dq.dataquality.model.answer import Failure as Failure
-from dq.dataquality.model.answer import Number as Number
-from dq.dataquality.model.answer import Value as Value
-from dq.dataquality.model.answer import one_number as one_number
-from dq.dataquality.model.column import Column
-from dq.dataquality.model.how_asked import RANKS, Merge
-from dq.dataquality.model.how_asked import Kind as Kind
-from dq.dataquality.model.needs import Need as Need
-from dq.dataquality.model.needs import joined, term_needs
-from dq.dataquality.model.needs import needs as needs_of
-from dq.dataquality.model.predicate import And, Exists, Matches, Not, Or, Predicate
-from dq.dataquality.model.proof import Proof, of_count, of_extreme
-from dq.dataquality.model.target import Target
-from dq.dataquality.model.term import INTEGERS, TEXTS, Opaque, Path, Term
+from dq.contracts.types import DataType
+from dq.dataquality.model import predicate as p
+from dq.dataquality.model import predicate as t
+from dq.dataquality.model.column import Column, Target, joined, term_needs
+from dq.dataquality.model.column import Need as Need
+from dq.dataquality.model.column import needs as needs_of
+from dq.dataquality.model.predicate import (
+    INTEGERS,
+    TEXTS,
+    And,
+    Exists,
+    Matches,
+    Not,
+    Opaque,
+    Or,
+    Path,
+    Predicate,
+    Term,
+)
+
+# An answer to a metric, or why there is none.
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a metric has no answer, in one line. `late`: it took too long, and so would another way."""
+
+    message: str
+    late: bool = False
+
+
+Number = int | float | Decimal
+Group = tuple[str | None, ...]
+"""The values of the columns that make a group; None is NULL."""
+Groups = Mapping[Group, Number | None]
+# SCHEMA gives a struct type; a minimum or maximum of no rows gives None.
+Value = Number | str | dt.date | DataType | Groups | None
+Answer = Value | Failure
+
+
+def one_number(value: object, giver: str = "the query") -> Number | Failure:
+    """What a query or a function gave, when it is a number that can be compared."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        shown = "NULL" if value is None else f"a {type(value).__name__}"
+        return Failure(f"{giver} gives {shown}; one number is needed")
+    return value if math.isfinite(value) else Failure(f"{giver} gives {value}, which is no number")
+
+
+# How metrics are asked, and how their answers merge.
+
+
+class Kind(StrEnum):
+    """How a metric is asked, which decides the pass that it can share."""
+
+    SCHEMA = "schema"  # the columns and types, known without reading
+    ROWS = "rows"  # an aggregate that Spark compiles together with others
+    INTERPRETED = "interpreted"  # an aggregate with a lambda, which would keep all others from being compiled
+    DISTINCT = "distinct"  # exact count of distinct keys
+    DUPLICATES = "duplicates"  # rows beyond the first of each key
+    SQL = "sql"  # a whole query that went through the guard
+    SINGLE = "single"  # how many keys stand once
+    RANKED = "ranked"  # an aggregate that holds many values, which would keep all others from being compiled
+    GROUPED = "grouped"  # any of them, for each group of rows
+    UNMATCHED = "unmatched"  # rows whose key another object does not have
+    PYTHON = "python"  # a function of another package, which gets the rows
+
+
+class Merge(StrEnum):
+    """How the answers for two disjoint sets of rows become the answer for both."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    NONE = "none"
+
+
+# Aggregates whose number stands at a share of the way through the sorted values: at the place below it, at
+# the place above it, and near it, at most 1 / RANK_ACCURACY of the rows away.
+RANKS = ("rank_below", "rank_above", "rank_near")
+RANK_ACCURACY = 10_000
+
+
+# TABLE: what must be known of one column to answer a count, or an extreme, without reading a row.
+#
+# A wrong word here is a promise that looks kept. So a node that is not known to rise, or to depend on the
+# value
+# alone, gives no proof, and neither does a user's own SQL.
+
+
+class Proof(StrEnum):
+    """What has to be known of the one column that a metric needs to answer it without a scan.
+
+    NULLS: it counts the rows where the column is NULL. VALUES: it counts rows by the column's value alone,
+    and never one with NULL. INTERVAL: besides, the values that it does not count have no gap between them.
+    EXTREME: it is the least or greatest of an expression that rises with the column's value.
+    """
+
+    NONE = "none"
+    NULLS = "nulls"
+    VALUES = "values"
+    INTERVAL = "interval"
+    EXTREME = "extreme"
+
+
+def of_count(where: p.Predicate | None) -> tuple[Proof, Column | None]:
+    """The proof of a count of the rows where this is true, and the column that it is about."""
+    if isinstance(where, p.Missing | p.IsNull) and isinstance(where.value, t.Path) and where.value.steps:
+        return Proof.NULLS, Column(where.value.steps)
+    columns = set[t.Path]()
+    if where is None or not _by_value(where, columns) or len(columns) != 1 or _of_null(where) is True:
+        return Proof.NONE, None
+    (path,) = columns
+    plain = _shape(where) is not _Shape.UNKNOWN
+    return (Proof.INTERVAL if plain else Proof.VALUES), Column(path.steps)
+
+
+def of_extreme(value: t.Term) -> tuple[Proof, Column | None]:
+    """The proof of a least or greatest value over all rows, and the column that it is about."""
+    if isinstance(value, t.Since1970):
+        return Proof.EXTREME, Column(value.value.steps)
+    return Proof.NONE, None
+
+
+def _by_value(node: p.Predicate, columns: set[t.Path]) -> bool:
+    """Whether it depends on the values of columns alone, which are added; nested ones have no statistics."""
+    match node:
+        case p.Not(part):
+            return _by_value(part, columns)
+        case p.And(parts) | p.Or(parts):
+            return all(_by_value(part, columns) for part in parts)
+        case p.Compare(value, _, other):
+            return not isinstance(other, t.Term) and _column(value, columns)
+        case p.In(value, _) | p.IsNull(value) | p.Matches(value, _):
+            return _column(value, columns)
+        case p.Missing(value) | p.IsNaN(value) | p.HasDay(value, _) | p.MultipleOf(value, _):
+            return _column(value, columns)
+        case _:
+            return False
+
+
+def _column(term: t.Term, columns: set[t.Path]) -> bool:
+    match term:
+        case t.Path(steps, _):
+            columns.add(t.Path(steps))
+            return len(steps) == 1
+        case t.Length(value) | t.Remainder(value, _):
+            return _column(value, columns)
+        case _:
+            return False
+
+
+def _of_null(node: p.Predicate) -> bool | None:
+    """What it is of NULL, for what `_by_value` knows."""
+    match node:
+        case p.Not(part):
+            inner = _of_null(part)
+            return None if inner is None else not inner
+        case p.And(parts):
+            found = {_of_null(part) for part in parts}
+            return False if False in found else None if None in found else True
+        case p.Or(parts):
+            found = {_of_null(part) for part in parts}
+            return True if True in found else None if None in found else False
+        case p.IsNull() | p.Missing():
+            return True
+        case p.IsNaN() | p.HasDay():
+            return False
+        case _:
+            return None
+
+
+class _Shape(Enum):
+    """Which values it is true for: none, all, those below a point, those above one, or both kinds."""
+
+    NONE = auto()
+    ALL = auto()
+    BELOW = auto()
+    ABOVE = auto()
+    BOTH = auto()
+    UNKNOWN = auto()
+
+
+_COMPARED = {
+    "<": _Shape.BELOW,
+    "<=": _Shape.BELOW,
+    ">": _Shape.ABOVE,
+    ">=": _Shape.ABOVE,
+    "<>": _Shape.BOTH,
+}
+# Of texts the order depends on the column's collation.
+_ORDERED = ("integer", "decimal", "double", "date", "timestamp", "timestamp_ntz")
+_OPPOSITE = {
+    _Shape.NONE: _Shape.ALL,
+    _Shape.ALL: _Shape.NONE,
+    _Shape.BELOW: _Shape.ABOVE,
+    _Shape.ABOVE: _Shape.BELOW,
+}
+_ENDS = frozenset({_Shape.BELOW, _Shape.ABOVE, _Shape.BOTH})
+
+
+def _shape(node: p.Predicate) -> _Shape:
+    """Which values but NULL it is true for. NaN stands above all others, as Spark sorts it."""
+    match node:
+        case p.Not(part):
+            return _OPPOSITE.get(_shape(part), _Shape.UNKNOWN)
+        case p.Or(parts):
+            return _either({_shape(part) for part in parts})
+        case p.And(parts):
+            # Not both: where one is true for values below and the other above, they meet in the middle.
+            opposites = {_OPPOSITE.get(_shape(part), _Shape.UNKNOWN) for part in parts}
+            return _OPPOSITE.get(_either(opposites), _Shape.UNKNOWN)
+        case p.IsNull() | p.Missing():
+            return _Shape.NONE
+        case p.IsNaN():
+            return _Shape.ABOVE
+        case p.Compare(t.Path(), operator) if node.kind in _ORDERED:
+            return _COMPARED.get(operator, _Shape.UNKNOWN)
+        case _:
+            return _Shape.UNKNOWN
+
+
+def _either(shapes: set[_Shape]) -> _Shape:
+    """The shape of what is true where one of these is."""
+    if _Shape.UNKNOWN in shapes or _Shape.ALL in shapes:
+        return _Shape.ALL if _Shape.ALL in shapes else _Shape.UNKNOWN
+    ends = shapes & _ENDS
+    if len(ends) < 2:
+        return next(iter(ends), _Shape.NONE)
+    return _Shape.BOTH
+
+
+# A metric: a question to one object's rows whose answer is a number, as a value that can be compared.
 
 # A sum of floats depends on the order, and whether it is one shows only in the data.
 _MERGES = {"count": Merge.SUM, "min": Merge.MIN, "max": Merge.MAX}
@@ -292,3 +512,73 @@ def merged(metric: Metric, one: Answer, other: Answer) -> Answer:
     if merge is Merge.SUM:
         return one + other  # type: ignore[operator]  # SUM stands for numbers only
     return (min if merge is Merge.MIN else max)(one, other)  # type: ignore[type-var]
+
+
+# What came of statistics that were put to the test: proofs, scans, and where the rows say otherwise.
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many answers statistics proved, how many of these were counted again, and how many were wrong."""
+
+    proofs: int = 0
+    scans: int = 0
+    disagreements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectFile:
+    """A file whose statistics say something else than its rows, and who wrote them ("": nobody says it)."""
+
+    path: str
+    writer: str
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.writer or 'of no writer that is named'})"
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An answer that statistics prove and the rows do not give.
+
+    `clauses` are the paths of those that ask it. `proven` and `found` are texts without any value of the
+    data. `files` are at most twenty of the suspects, `suspects` is the number of all; none where no file
+    could be told from the others. `kept`: it is no proof, but was made with what earlier runs kept.
+    """
+
+    clauses: tuple[str, ...]
+    proven: str
+    found: str
+    files: tuple[SuspectFile, ...]
+    suspects: int
+    kept: bool = False
+
+    @property
+    def said(self) -> str:
+        """What is wrong, where, and what to do."""
+        if self.kept:
+            return (
+                f"what earlier checks kept of its folders is wrong: with it there are {self.proven}, its rows"
+                f" give {self.found}. It is forgotten, and the next check counts all folders anew. A file may"
+                " have changed and kept its name, size and time: ask who writes the table"
+            )
+        shown = "; ".join(str(file) for file in self.files[:3]) or "no single file"
+        more = f"; {self.suspects - 3} more" if self.suspects > 3 else ""
+        return (
+            f"its statistics are wrong: they prove {self.proven}, its rows give {self.found}."
+            f" Files and writers: {shown}{more}. Nothing was proven by statistics in this run."
+            " Have these files written anew by another version of the writer, or check with --scan"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A share of what statistics proved in one run, counted from the rows.
+
+    `ever` adds up all runs that the store knows, this one included; None where there is no store.
+    """
+
+    share: float
+    tally: Tally
+    disagreements: tuple[Disagreement, ...] = ()
+    ever: Tally | None = None

@@ -12,18 +12,25 @@ from typing import Any
 
 from dq.contracts.shared.wording import counted
 from dq.contracts.sql import text as sql
-from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.proposal import policy
+from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
+from dq.dataquality.proposal import facts
 from dq.dataquality.proposal.facts import (
     OPTIONS,
     TOP,
     ColumnFacts,
+    Number,
     Proposal,
     SeenValues,
     TableFacts,
     few_seen,
+    first_day,
     incomplete_list,
     is_constant,
+    like_a_secret,
+    pattern_of,
+    room,
+    rounded,
+    share,
     unstable_ends,
     warning_bound,
     warning_count,
@@ -31,7 +38,6 @@ from dq.dataquality.proposal.facts import (
     where,
     with_reason,
 )
-from dq.dataquality.proposal.policy import Number, first_day, like_a_secret, pattern_of, room, rounded, share
 
 # Bounds of numbers and times, proposed from the ends of each partition.
 
@@ -50,7 +56,7 @@ def of_numbers(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     assert isinstance(greatest, int | float | Decimal)
     low, high = room(least, greatest)
     shown = f"smallest {_shown(least)} {where(table)}", f"largest {_shown(greatest)} {where(table)}"
-    world = policy.of_the_world(column.name)
+    world = facts.of_the_world(column.name)
     weak = few_seen(column, table)
     reasons = tuple(weak or reason for reason in unstable_ends(*_series(column.seen)))
     if world is not None and world[0] <= least and greatest <= world[1]:
@@ -82,7 +88,7 @@ def _counts_up(column: ColumnFacts) -> bool:
     return (
         column.type.name in INTEGERS
         and column.different > 0.9 * column.filled
-        and column.filled >= policy.ROWS_OF_A_KEY
+        and column.filled >= facts.ROWS_OF_A_KEY
     )
 
 
@@ -98,7 +104,7 @@ def _ends(seen: tuple[SeenValues, ...]) -> tuple[object, object] | None:
 def _grows(seen: tuple[SeenValues, ...]) -> tuple[bool, bool]:
     """Whether the least and the greatest go on from partition to partition, down and up."""
     least, greatest = _series(seen)
-    if len(greatest) < policy.GROWTH:
+    if len(greatest) < facts.GROWTH:
         return False, False
     down = least[0] > least[-1] and all(a >= b for a, b in pairwise(least))
     up = greatest[0] < greatest[-1] and all(a <= b for a, b in pairwise(greatest))
@@ -137,7 +143,7 @@ def of_times(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
             yield Proposal((*column.way, "quality"), "", rule, evidence, says)
     if "quality sql" in column.written or len(column.way) > TOP:
         return
-    if table.now is not None and latest <= table.now.date() and not policy.may_lie_ahead(column.name):
+    if table.now is not None and latest <= table.now.date() and not facts.may_lie_ahead(column.name):
         ahead = "current_date()" if column.type.name == "date" else "current_timestamp()"
         told = f"none lay ahead {where(table)}, the latest {latest}"
         # What stands in braces is put in by the check, quoted.
@@ -160,7 +166,7 @@ PLAIN = "^[ -~]*$"
 
 def of_column(column: ColumnFacts, table: TableFacts) -> list[Proposal]:
     """What is proposed for a column, but for keys; nothing for few rows and for one without a value."""
-    if table.rows < policy.FEWEST_ROWS or column.filled == 0:
+    if table.rows < facts.FEWEST_ROWS or column.filled == 0:
         return []
     return [replace(one, column=column.name) for rule in _RULES for one in rule(column, table)]
 
@@ -170,7 +176,7 @@ def _required(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     if column.nulls or column.partition or closed & column.written:
         return
     # A column named like a key has the name as evidence too.
-    weak = "" if policy.like_a_key(column.name) else few_seen(column, table)
+    weak = "" if facts.like_a_key(column.name) else few_seen(column, table)
     evidence = with_reason(f"no NULL {where(table)}", weak)
     if not weak:
         yield Proposal(column.way, "required", True, evidence, "required")
@@ -184,8 +190,8 @@ def _null_share(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         return
     shares = [share(one.nulls, one.rows) for one in column.seen if one.rows]
     least, most = min(shares), max(shares)
-    bound = rounded(policy.NULLS_FACTOR * most + policy.NULLS_POINTS, True)
-    if bound > policy.NULLS_MOST:
+    bound = rounded(facts.NULLS_FACTOR * most + facts.NULLS_POINTS, True)
+    if bound > facts.NULLS_MOST:
         return
     told = f"{most:g} %" if least == most else f"{least:g} to {most:g} %"
     rule = {
@@ -221,18 +227,18 @@ def _listed(column: ColumnFacts, table: TableFacts) -> bool:
     values = column.values
     if not values or column.sensitive or column.type.name not in TEXTS or column.partition:
         return False
-    if column.filled < policy.FEWEST_ROWS or is_constant(column):
+    if column.filled < facts.FEWEST_ROWS or is_constant(column):
         return False
-    parts = policy.PARTITIONS_OF_A_VALUE if len(table.sizes) > 1 else 1
-    return len(values) <= policy.MOST_VALUES and all(
-        count >= parts and rows >= policy.ROWS_OF_A_VALUE and _writable(value)
+    parts = facts.PARTITIONS_OF_A_VALUE if len(table.sizes) > 1 else 1
+    return len(values) <= facts.MOST_VALUES and all(
+        count >= parts and rows >= facts.ROWS_OF_A_VALUE and _writable(value)
         for value, (count, rows) in values.items()
     )
 
 
 def _writable(value: str) -> bool:
     return (
-        0 < len(value) <= policy.LONGEST_VALUE
+        0 < len(value) <= facts.LONGEST_VALUE
         and value.isprintable()
         and "${" not in value
         and "{{" not in value
@@ -244,7 +250,7 @@ def _form(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     if (
         column.type.name not in TEXTS
         or column.partition
-        or column.different < policy.VALUES_OF_A_FORM
+        or column.different < facts.VALUES_OF_A_FORM
         or _listed(column, table)
         or not column.written.isdisjoint(_FORMS)
     ):
@@ -265,7 +271,7 @@ FORMATS = ("uuid", "date-time", "date", "email", "ipv4", "ipv6", "uri")
 
 
 def _plain(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
-    if not column.plain or column.different < policy.VALUES_OF_A_FORM or not _free(column, table):
+    if not column.plain or column.different < facts.VALUES_OF_A_FORM or not _free(column, table):
         return
     rule = {
         "metric": "invalidValues",
@@ -293,9 +299,9 @@ def _lengths(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     if not _free(column, table) or is_constant(column):
         return
     way = (*column.way, OPTIONS)
-    if shortest == longest and column.different < policy.VALUES_OF_A_FORM:
+    if shortest == longest and column.different < facts.VALUES_OF_A_FORM:
         # Few values may be as long by chance.
-        weak = with_reason(f"all are as long {where(table)}", f"fewer than {policy.VALUES_OF_A_FORM} values")
+        weak = with_reason(f"all are as long {where(table)}", f"fewer than {facts.VALUES_OF_A_FORM} values")
         if len(column.way) <= TOP and "quality sql" not in column.written:
             rule = warning_query(f"char_length({{property}}) <> {longest}")
             yield Proposal((*column.way, "quality"), "", rule, weak, f"{longest} long")
@@ -305,7 +311,7 @@ def _lengths(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         said = "all are as long" if shortest == longest else f"the shortest {shortest}, none empty,"
         yield Proposal(way, "minLength", least, f"{said} {where(table)}", f"at least {least} long")
     if longest > 0:
-        most = longest if shortest == longest else int(rounded(longest * policy.LENGTHS, True))
+        most = longest if shortest == longest else int(rounded(longest * facts.LENGTHS, True))
         yield Proposal(way, "maxLength", most, f"the longest {longest}", f"at most {most} long")
 
 
@@ -363,9 +369,9 @@ def _why(column: ColumnFacts, rows: int) -> str:
         return "they are made to be so"
     space = _space(column)
     twice = rows * rows / (2 * space) if space else 0
-    if twice >= policy.BY_CHANCE:
+    if twice >= facts.BY_CHANCE:
         return f"chance would make about {rounded(Decimal(twice), False):,}"
-    if policy.like_a_key(column.name) and rows >= policy.ROWS_OF_A_KEY:
+    if facts.like_a_key(column.name) and rows >= facts.ROWS_OF_A_KEY:
         return "it is named like a key"
     return ""
 
@@ -373,7 +379,7 @@ def _why(column: ColumnFacts, rows: int) -> str:
 def _space(column: ColumnFacts) -> float:
     """How many values there could be, as far as it can be told: 0 where it cannot."""
     if column.type.name in TEXTS:
-        shape = column.shape if len(column.shape) <= policy.LONGEST_SHAPE else ""
+        shape = column.shape if len(column.shape) <= facts.LONGEST_SHAPE else ""
         return math.prod(_SIZES.get(sign, 1) for sign in shape) if shape else 0
     least = [int(one.least) for one in column.seen if isinstance(one.least, int)]
     greatest = [int(one.greatest) for one in column.seen if isinstance(one.greatest, int)]
@@ -381,7 +387,7 @@ def _space(column: ColumnFacts) -> float:
 
 
 def _nearly(different: int, rows: int) -> bool:
-    return rows >= policy.FEWEST_ROWS and different >= NEARLY * rows
+    return rows >= facts.FEWEST_ROWS and different >= NEARLY * rows
 
 
 def keyed(table: TableFacts) -> list[ColumnFacts]:
@@ -399,7 +405,7 @@ def _together(table: TableFacts, single: bool) -> Iterator[Proposal]:
     known = {"primaryKey", "unique"}
     if single or "quality duplicateValues" in table.written:
         return
-    if any(known & column.written for column in table.columns) or table.rows < policy.FEWEST_ROWS:
+    if any(known & column.written for column in table.columns) or table.rows < facts.FEWEST_ROWS:
         return
     if table.pairs:
         names = table.pairs[0]
@@ -412,9 +418,9 @@ def _together(table: TableFacts, single: bool) -> Iterator[Proposal]:
     whole = tuple(
         one.name
         for one in table.columns
-        if len(one.way) == TOP and one.type.name in COMPARED and share(one.nulls, one.rows) < policy.FEW_NULLS
+        if len(one.way) == TOP and one.type.name in COMPARED and share(one.nulls, one.rows) < facts.FEW_NULLS
     )
-    if whole and _nearly(table.alike, table.rows) and table.rows <= policy.MOST_ROWS_ALIKE:
+    if whole and _nearly(table.alike, table.rows) and table.rows <= facts.MOST_ROWS_ALIKE:
         yield _no_duplicates(table, whole, f"no two of {table.rows:,} rows are alike", "warning")
 
 
@@ -437,14 +443,14 @@ def _counts(table: TableFacts) -> Iterator[Proposal]:
     least, most = min(table.sizes), max(table.sizes)
     some: Mapping[str, object] = {"metric": "rowCount", "mustBeGreaterThan": 0}
     yield Proposal(way, "", some, f"never empty {where(table)}", "some rows")
-    if least < policy.FEWEST_ROWS:
+    if least < facts.FEWEST_ROWS:
         return
-    low, high = int(rounded(least / policy.SIZES, False)), int(rounded(most * policy.SIZES, True))
+    low, high = int(rounded(least / facts.SIZES, False)), int(rounded(most * facts.SIZES, True))
     band: dict[str, object]
     if not table.partitioned:
         band = {"metric": "rowCount", "mustBeBetween": [low, high], "severity": "warning"}
         yield Proposal(way, "", band, f"{least:,} rows, once seen", f"{low:,} to {high:,} rows")
-    elif table.keys and len(table.sizes) >= policy.GROWTH:
+    elif table.keys and len(table.sizes) >= facts.GROWTH:
         names = ", ".join(sql.name(name) for name in table.keys)
         # The names are quoted.
         grouped = f"SELECT {names} FROM {{object}} GROUP BY {names}"  # noqa: S608

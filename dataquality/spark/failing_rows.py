@@ -11,11 +11,9 @@ from dq.contracts.shared.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, ForeignKey
-from dq.dataquality.model.classification import MASK, classified
-from dq.dataquality.model.column import Column, columns, resolve
+from dq.dataquality.model.column import MASK, Column, classified, columns, resolve
 from dq.dataquality.model.metric import Failure, RepeatedKeys, UnmatchedKeys
-from dq.dataquality.model.predicate import IsNull, Missing, Or, Predicate, all_of
-from dq.dataquality.model.term import Inside
+from dq.dataquality.model.predicate import Inside, IsNull, Missing, Or, Predicate, all_of
 from dq.dataquality.spark.measure import Others, keyed, none_given, schema_of, unmatched
 from dq.dataquality.spark.session import attempt
 from dq.dataquality.sql.spark_predicate import predicate_sql

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.answer import Answer, Failure, Group, Number
-from dq.dataquality.model.column import Column, resolve
-from dq.dataquality.model.how_asked import RANKS
+from dq.dataquality.model.column import Column, incomparable, resolve
 from dq.dataquality.model.metric import (
+    RANKS,
     SCHEMA,
     Aggregate,
+    Answer,
     Answers,
     Call,
     DistinctKeys,
+    Failure,
+    Group,
     Keyed,
     Kind,
     Metric,
+    Number,
     OfRows,
     PerGroup,
     Query,
@@ -31,9 +34,7 @@ from dq.dataquality.model.metric import (
     of_users,
     one_number,
 )
-from dq.dataquality.model.predicate import And
-from dq.dataquality.model.target import incomparable
-from dq.dataquality.model.term import INTEGERS, Function, Path
+from dq.dataquality.model.predicate import INTEGERS, And, Function, Path
 from dq.dataquality.spark.plan import Pass, Plan, plan
 from dq.dataquality.spark.session import (
     MAX_MESSAGE,

@@ -6,20 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dq.contracts.types import MAX_PRECISION, DataType
-from dq.dataquality.model.answer import Failure
-from dq.dataquality.model.column import resolve
+from dq.dataquality.model.column import Need, key_digits, resolve
 from dq.dataquality.model.metric import (
     Aggregate,
     DistinctKeys,
+    Failure,
     Kind,
     Metric,
-    Need,
     PerGroup,
     Schema,
     SingleKeys,
     reads,
 )
-from dq.dataquality.model.target import digits
 from dq.dataquality.sql.spark_predicate import question
 
 # The JVM interprets a generated method that has more than 8,000 bytecodes. Measured on Spark 4.0, 2 million
@@ -101,7 +99,7 @@ def _unmet_need(need: Need, schema: DataType) -> str | None:
         return f"column {str(need.column)!r} is {found}; it can be tested as {', '.join(sorted(need.types))}"
     # Spark compares both as one decimal. Where 38 digits do not hold both, 3.5 overflows, which without ANSI
     # is NULL and breaks nothing, and 4.0 rounds.
-    precision, scale = digits(found)
+    precision, scale = key_digits(found)
     before, after = need.digits
     if precision and max(precision - scale, before) + max(scale, after) > MAX_PRECISION:
         return (

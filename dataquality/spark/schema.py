@@ -12,8 +12,7 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.classification import MASK, classified
-from dq.dataquality.model.column import field
+from dq.dataquality.model.column import MASK, classified, field
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from dq.contracts.patterns.pattern import TOO_LONG
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model import term as t
+from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import WALKED, part_of, type_below
-from dq.dataquality.model.how_asked import RANK_ACCURACY
-from dq.dataquality.model.metric import Aggregate
+from dq.dataquality.model.metric import RANK_ACCURACY, Aggregate
 
 _EXACT = t.INTEGERS | {"decimal"}
 _SINCE_1970 = {

@@ -20,18 +20,22 @@ from dq.dataquality.model.predicate import (
     And,
     Compare,
     Constant,
+    Function,
     Holds,
     In,
     IsNaN,
     IsNull,
+    Length,
+    Literal,
     Matches,
+    NoReading,
     Not,
     Operator,
     Or,
+    Path,
     Predicate,
+    Term,
 )
-from dq.dataquality.model.reading import NoReading
-from dq.dataquality.model.term import Function, Length, Literal, Path, Term
 
 
 @functools.lru_cache(1024)

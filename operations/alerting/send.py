@@ -27,8 +27,7 @@ from dq.contracts.escaping import shell_word
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Breach, DqError, IncidentKey, Recovery, Severity, UsageError
 from dq.dataquality.delivery.cycle import PastMiss
-from dq.dataquality.delivery.notify import misses_digest, misses_summary
-from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.notify import PLATFORM, misses_digest, misses_summary
 from dq.operations.alerting import downstream, enrichment
 from dq.operations.alerting.routes import FROM_CONTRACT, platform_route, routes, settings_of
 from dq.operations.runtime.context import World, user

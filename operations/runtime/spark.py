@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import DqError, MissingTool, Unreadable
-from dq.dataquality.model import jars as lakehouse
+from dq.dataquality.model import run_context as lakehouse
 from dq.operations.runtime.context import World, hand_down
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog

@@ -19,8 +19,8 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.preparation import foreseen
+from dq.dataquality.delivery.compliance import Standing, standing
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.history.compliance import Standing, standing
 from dq.dataquality.results.check_runs import GROUP, Line
 from dq.portal.data.contract_summary import Card, Problem
 from dq.portal.data.store_queries import NOTHING, IncidentFacts, ObjectQuality

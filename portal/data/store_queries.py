@@ -21,12 +21,11 @@ from dq.dataquality.clauses.quality_rule import Band, Counted, same_kind, time_o
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.cycle import OPEN, Kept
 from dq.dataquality.delivery.cycle_store import cycle_of_row
-from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse, parts
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as earlier_runs
-from dq.dataquality.results.check_runs import Line
-from dq.dataquality.results.tables import check_run
+from dq.dataquality.results.check_runs import Line, check_run
 
 # The cycles of many products at once, with a few questions to the store.
 

@@ -18,7 +18,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.wording import in_json
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.delivery.history.replay import rewound
+from dq.dataquality.delivery.replay import rewound
 from dq.portal.data import contract_summary
 from dq.portal.data.contract_summary import Card, Problem, domain_page, slug
 from dq.portal.data.product import Edge, Known, ProductFacts, ProductState, Summary, product, summary

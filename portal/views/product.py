@@ -15,8 +15,8 @@ from dq.contracts.shared.wording import counted
 from dq.contracts.slo import Slo
 from dq.contracts.types import catalog_type
 from dq.dataquality.delivery.budget import Budget
+from dq.dataquality.delivery.compliance import Standing, percent, promise_as_dict
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.history.compliance import Standing, percent, promise_as_dict
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results.check_runs import Line
 from dq.portal.data.contract_summary import domain_page

@@ -19,7 +19,7 @@ from fakes.command import BEGIN, Place, contract
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from dq.dataquality.delivery.receipts import write_receipt
+from dq.dataquality.delivery.cycle_store import write_receipt
 from dq.store.engine import open_store
 
 MORE = "evidence: [receipt, marker, file], giveUpAfter: 2d, "

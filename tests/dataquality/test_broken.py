@@ -18,7 +18,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.model import jars
+from dq.dataquality.model import run_context
 from dq.dataquality.spark.readers.open import Dataset, locate
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def test_a_place_that_cannot_be_read_says_how_it_is_mended(
 def test_a_format_without_its_jar_says_the_coordinates(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
-    (jar,) = jars.coordinates(pyspark.__version__, [form])
+    (jar,) = run_context.coordinates(pyspark.__version__, [form])
 
     with pytest.raises(Unreadable) as raised:
         open_frame(spark, at(tmp_path, form)[1])

@@ -14,11 +14,10 @@ from dq.dataquality import Request, check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.model.predicate import Not, Predicate
-from dq.dataquality.model.term import Path
-from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.sql.formats import PATTERNS, breaks, unfit
+from dq.dataquality.model.predicate import Not, Path, Predicate
+from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql.values import PATTERNS, breaks, unfit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

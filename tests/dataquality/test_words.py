@@ -12,12 +12,13 @@ from dq.contracts.model import Contract, Quality
 from dq.contracts.sql import text as sql
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.kind import percent
-from dq.dataquality.model.column import Column, Inside, resolve
-from dq.dataquality.model.metric import Failure, Kind, Need, aggregate, count, duplicates, merged
-from dq.dataquality.model.threshold import Unusable, threshold
+from dq.dataquality.model.column import Column, Need, resolve
+from dq.dataquality.model.metric import Failure, Kind, aggregate, count, duplicates, merged
+from dq.dataquality.model.predicate import Inside
+from dq.dataquality.model.run_context import Unusable, threshold
 from dq.dataquality.spark.plan import MAX_EXPRESSIONS, plan
 from dq.dataquality.spark.schema import ddl
-from dq.dataquality.sql.formats import java
+from dq.dataquality.sql.values import java
 from dq.lake.types import from_spark_json
 
 

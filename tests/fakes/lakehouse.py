@@ -15,7 +15,7 @@ import pytest
 from fakes.versions import INTERPRETED
 
 from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, listed
-from dq.dataquality.model import jars
+from dq.dataquality.model import run_context
 from dq.lake.storage import LocalFiles
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ try:
 except PackageNotFoundError:
     SPARK = ""
 # Hudi's bundle for Spark 4.0 cannot be had everywhere; the one for Spark 3.5 runs the tests of Hudi.
-FORMATS = ("iceberg", "delta", "avro") if jars.line(SPARK) == "4.0" else tuple(jars.JARS["3.5"])
+FORMATS = ("iceberg", "delta", "avro") if run_context.line(SPARK) == "4.0" else tuple(run_context.JARS["3.5"])
 
 MARKS = [
     pytest.mark.spark,
@@ -39,7 +39,7 @@ CATALOG = "ice"
 
 def settings(home: Path) -> dict[str, str]:
     """What the session must be started with, its Iceberg catalog below `home` included."""
-    return jars.settings(SPARK, FORMATS) | {
+    return run_context.settings(SPARK, FORMATS) | {
         f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{CATALOG}.type": "hadoop",
         f"spark.sql.catalog.{CATALOG}.warehouse": str(home / "iceberg"),

@@ -28,9 +28,8 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.preparation import foreseen
-from dq.dataquality.delivery.cycle_store import Excuse
-from dq.dataquality.delivery.history import excusing
-from dq.dataquality.delivery.receipts import write_receipt
+from dq.dataquality.delivery import replay
+from dq.dataquality.delivery.cycle_store import Excuse, write_receipt
 from dq.dataquality.results import check_runs
 from dq.store.engine import Store, open_store
 
@@ -177,7 +176,7 @@ def _answer(mesh: PortalMesh, store: Store, at: datetime) -> None:
         due = [at.replace(hour=6, minute=0) - timedelta(days=ago) for ago in (0, 1)]
         words = [Excuse(slos[0].key, when, at, "ana", "a planned outage") for when in due]
         with store.write() as tx:
-            excusing.excuse(
+            replay.excuse(
                 tx, {slos[0].key: slos[0]}, words, at, lambda tx, event: record(tx, event, [CONSOLE], at)
             )
     with store.write() as tx:

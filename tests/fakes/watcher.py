@@ -13,7 +13,7 @@ from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
-from dq.dataquality.delivery.outages import PLATFORM
+from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles

@@ -14,7 +14,7 @@ from oracle.trees import value as random_value
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.proof import Proof
+from dq.dataquality.model.metric import Proof
 
 Rule = Callable[[p.Predicate], tuple[Proof, Column | None]]
 _FLAT = [name for name, kind in COLUMNS.items() if not kind.parts]

@@ -16,7 +16,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.answers.expression import truth
 from dq.dataquality.answers.python_tasks.condition import Condition, condition
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model.reading import NoReading
+from dq.dataquality.model.predicate import NoReading
 from dq.dataquality.sql.spark_predicate import predicate_sql
 from dq.lake.types import arrow_type
 

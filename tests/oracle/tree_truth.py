@@ -15,7 +15,7 @@ from oracle.trees import narrow
 
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model import term as t
+from dq.dataquality.model import predicate as t
 
 Truth = bool | None
 

@@ -226,7 +226,7 @@ ALLOWED = {
         "the forms of AWS as they ship; nothing is sent",
     ),
     # what a user asks for by name, in his own folders
-    ("dataquality/delivery/history/retention.py", "file"): (
+    ("dataquality/delivery/retention.py", "file"): (
         ".mkdir .replace/1",
         "the folder of an export, which the operator names",
     ),

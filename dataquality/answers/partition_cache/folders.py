@@ -24,8 +24,7 @@ from dq.dataquality.answers.statistics import parquet
 from dq.dataquality.answers.statistics.facts import File, Wanted, certain
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.metric import Aggregate, Answer, Failure, Kind, merged
-from dq.dataquality.model.predicate import IsNull, Not, all_of
-from dq.dataquality.model.term import INTEGERS, Function, Path, Since1970
+from dq.dataquality.model.predicate import INTEGERS, Function, IsNull, Not, Path, Since1970, all_of
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.open import Dataset, open_folders
 from dq.dataquality.spark.readers.text import with_rows

@@ -13,8 +13,8 @@ from typing import Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model import term as t
-from dq.dataquality.model.reading import NoReading
+from dq.dataquality.model import predicate as t
+from dq.dataquality.model.predicate import NoReading
 
 # Arrow arrays of one batch by the column's name; what a condition gives is an array of booleans, with
 # NULL where SQL has it.

@@ -12,7 +12,7 @@ from zlib import crc32
 from dq.contracts.types import DataType
 from dq.dataquality.answers.statistics.facts import Facts, File
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.term import INTEGERS
+from dq.dataquality.model.predicate import INTEGERS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -32,7 +32,7 @@ from dq.dataquality.answers.statistics.facts import File
 from dq.dataquality.answers.statistics.parquet import folder_columns
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Aggregate, Answer, DistinctKeys, Failure, Kind, Metric, RepeatedKeys
-from dq.dataquality.model.term import INTEGERS
+from dq.dataquality.model.predicate import INTEGERS
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt, in_exchanging_tasks, in_tasks
 

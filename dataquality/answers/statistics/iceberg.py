@@ -22,7 +22,7 @@ from dq.dataquality.answers.statistics.facts import (
     within,
 )
 from dq.dataquality.answers.statistics.writers import believed, counts_rows
-from dq.dataquality.model.term import Inside
+from dq.dataquality.model.predicate import Inside
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.open import Dataset
 from dq.lake.iceberg import local_path, own_folders, writers_of

@@ -10,9 +10,8 @@ from dq.contracts.types import DataType
 from dq.dataquality.answers.statistics import iceberg, parquet
 from dq.dataquality.answers.statistics.facts import File, Scalar, Source, Wanted, certain, relation
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Aggregate, Answer, Failure, Kind, Metric, Value
-from dq.dataquality.model.proof import Proof
-from dq.dataquality.model.term import Path
+from dq.dataquality.model.metric import Aggregate, Answer, Failure, Kind, Metric, Proof, Value
+from dq.dataquality.model.predicate import Path
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.readers.open import Dataset

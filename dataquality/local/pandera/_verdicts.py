@@ -15,9 +15,8 @@ from dq.dataquality.clauses.clause import Clause, Extent
 from dq.dataquality.clauses.kind import answered, metrics_of, second_of
 from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.local.pandera.export import Export
-from dq.dataquality.model.predicate import Compare, In, Not
+from dq.dataquality.model.predicate import Compare, In, Length, Not, Path
 from dq.dataquality.model.run_context import NOWHEN
-from dq.dataquality.model.term import Length, Path
 from dq.dataquality.report import Violated
 
 Results = Mapping[str, CheckResult]

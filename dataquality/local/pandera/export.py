@@ -20,7 +20,7 @@ from dq.dataquality.clauses.coverage import State
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.clauses.preparation import Selected, select
-from dq.dataquality.model.term import FLOATS
+from dq.dataquality.model.predicate import FLOATS
 from dq.dataquality.request import pick
 from dq.dataquality.sql.values import logical
 

@@ -16,7 +16,7 @@ from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.pandera.export import unaskable, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
-from dq.dataquality.model.classification import MASK, classified
+from dq.dataquality.model.column import MASK, classified
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.object_check import broken_by_rows, evaluate
 from dq.dataquality.report import Report

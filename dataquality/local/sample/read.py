@@ -15,9 +15,21 @@ from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.rows import Rows, of_arrow
 from dq.dataquality.model.column import field
-from dq.dataquality.text.files import MARK, MalformedJson, SeenObjects, names_of, objects
-from dq.dataquality.text.files import rows as csv_rows
-from dq.dataquality.text.values import STRING, NoValue, carried, of_json, of_text, shown, text_row_type
+from dq.dataquality.text import (
+    MARK,
+    STRING,
+    MalformedJson,
+    NoValue,
+    SeenObjects,
+    carried,
+    names_of,
+    objects,
+    of_json,
+    of_text,
+    shown,
+    text_row_type,
+)
+from dq.dataquality.text import rows as csv_rows
 from dq.lake.parquet import columns as parquet_columns
 from dq.lake.parquet import require_distinct, unreadable_chunk
 from dq.lake.types import arrow_type

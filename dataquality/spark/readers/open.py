@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.shared.units import FORMATS
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, row_type
-from dq.dataquality.model import jars
+from dq.dataquality.model import run_context
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.partitions import only
@@ -23,7 +23,7 @@ from dq.dataquality.spark.readers.columnar import for_hadoop, in_scope, named_fo
 from dq.dataquality.spark.readers.text import base_of, csv_frame, json_frame, listing, reader_of, within
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.spark.session import attempt
-from dq.dataquality.text.values import carried, text_row_type
+from dq.dataquality.text import carried, text_row_type
 from dq.lake.paths import PlacedPartition
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _mend(dataset: Dataset, reason: str, spark: SparkSession) -> str:
         # A table of the catalog may be of another format than the contract says.
         named = re.search(r"data source: (\w+)", reason)
         form = named[1].lower() if named else dataset.format or ""
-        jar = ",".join(jars.coordinates(spark.version, (form,)))
+        jar = ",".join(run_context.coordinates(spark.version, (form,)))
         needed = f"spark.jars.packages={jar}" if jar else f"the jar for {form}".rstrip()
         return f"{_JAR.format(jar=needed)}; 'dq doctor' prints what every format needs."
     if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):

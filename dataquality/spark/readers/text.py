@@ -23,17 +23,18 @@ from dq.dataquality.spark import schema
 from dq.dataquality.spark.schema import struct_type, type_ddl
 from dq.dataquality.spark.session import answered, attempt, forget_archives
 from dq.dataquality.sql.values import cast
-from dq.dataquality.text.files import (
+from dq.dataquality.text import (
     ONE_END,
+    STRING,
     TWO_ENDS,
     MalformedJson,
     SeenObjects,
+    carried,
     header_of,
     in_line,
     is_array,
     objects,
 )
-from dq.dataquality.text.values import STRING, carried
 from dq.lake.paths import is_data_name, named_folders
 
 if TYPE_CHECKING:

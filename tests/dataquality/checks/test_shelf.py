@@ -79,7 +79,7 @@ from dq.dataquality.clauses.clause import RowTest, asking, of_property
 from dq.dataquality.model.column import columns
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.predicate import Compare
-from dq.dataquality.model.term import Function
+from dq.dataquality.model.predicate import Function
 
 def clauses(contract, one):
     for prop, column in columns(one):

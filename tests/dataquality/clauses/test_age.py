@@ -17,7 +17,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import KindTerms, before, in_words
 from dq.dataquality.clauses.coverage import promised
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.run_context import Unusable
 from dq.operations.unenforced import unenforced
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.foreign_key import Outside, target
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.model.column import Column
-from dq.dataquality.model.target import Target, incomparable
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.model.column import Column, Target, incomparable
+from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.spark.readers.open import Dataset, locate
 from dq.lake.types import from_spark_json
 

@@ -15,7 +15,7 @@ from fakes.watcher import TableWatcher, at
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, disagreeing
-from dq.dataquality.delivery.receipts import write_receipt
+from dq.dataquality.delivery.cycle_store import write_receipt
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles, Seen
 from dq.store.engine import open_store

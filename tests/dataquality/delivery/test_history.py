@@ -14,12 +14,13 @@ from fakes.watcher import TableWatcher, at
 from sqlalchemy import delete, func, select, update
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
-from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle_store, replay, retention
+from dq.dataquality.delivery import replay as audit
+from dq.dataquality.delivery import replay as excusing
+from dq.dataquality.delivery import retention as parquet
+from dq.dataquality.delivery import retention as soundness
 from dq.dataquality.delivery.cycle_store import Excuse
-from dq.dataquality.delivery.history import audit, excusing, replay, retention
-from dq.dataquality.delivery.history import retention as parquet
-from dq.dataquality.delivery.history import retention as soundness
-from dq.dataquality.delivery.history.replay import keys
+from dq.dataquality.delivery.replay import keys
 from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse, cycle_month, cycle_state
 from dq.store.engine import Store, open_store
 

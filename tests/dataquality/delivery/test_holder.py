@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dq.dataquality.delivery.key_ownership import Claim, decide, remember, remembered
+from dq.dataquality.delivery.skip_cache import Claim, decide, remember, remembered
 from dq.store.engine import open_store
 
 NOW = datetime(2026, 5, 10, tzinfo=UTC)

@@ -14,9 +14,8 @@ from fakes.watcher import TableWatcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.history import replay
-from dq.dataquality.delivery.history.replay import keys
+from dq.dataquality.delivery import cycle_store, replay
+from dq.dataquality.delivery.replay import keys
 from dq.store.engine import open_store
 
 # The long form is benchmarks/random_tests.py.

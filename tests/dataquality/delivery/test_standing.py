@@ -14,8 +14,8 @@ from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.budget import RULES, burning
+from dq.dataquality.delivery.compliance import Streak, grouped, presence, standing
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.history.compliance import Streak, grouped, presence, standing
 
 FIRST = datetime(2026, 5, 1, 6, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from dq.contracts.schedule import Cycle, Note, Schedule, cycles, parse
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.delivery.cycle import CycleVerdict, Evidence
-from dq.dataquality.delivery.evaluate import judge
+from dq.dataquality.delivery.cycle import CycleVerdict, Evidence, judge
 
 CASES = cases("cron-cases.yaml")
 

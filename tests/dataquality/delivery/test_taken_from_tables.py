@@ -10,7 +10,7 @@ import pytest
 from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
-from dq.dataquality.delivery import receipts
+from dq.dataquality.delivery import cycle_store
 from dq.lake import hudi, iceberg
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store
@@ -85,7 +85,7 @@ def table(store: Store, tmp_path: Path) -> tuple[TableWatcher, Log]:
 
 def receive(store: Store, when: str) -> None:
     with store.write() as tx:
-        receipts.write_receipt(
+        cycle_store.write_receipt(
             tx,
             id=when,
             contract="orders",

@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import Breach, CycleStatus, End, MissingTool, R
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
-from dq.dataquality.delivery.receipts import write_receipt
+from dq.dataquality.delivery.cycle_store import write_receipt
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import Seen
 from dq.store.engine import Store, open_store

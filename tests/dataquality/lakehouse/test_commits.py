@@ -14,8 +14,8 @@ from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.commits import READERS, CommitHistory, delivery_in_commits
 from dq.dataquality.delivery.cycle import CycleWindow, DeliveryPlace, Watched
+from dq.dataquality.delivery.evidence import READERS, CommitHistory, delivery_in_commits
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import open_store

@@ -13,10 +13,8 @@ from dq.dataquality.answers.expression import predicate
 from dq.dataquality.answers.rows import Incomparable
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.model.needs import needs
-from dq.dataquality.model.predicate import Constant, Predicate
-from dq.dataquality.model.reading import NoReading
-from dq.dataquality.model.term import Opaque
+from dq.dataquality.model.column import needs
+from dq.dataquality.model.predicate import Constant, NoReading, Opaque, Predicate
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.sql.spark_predicate import predicate_sql
 

@@ -24,7 +24,7 @@ from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
 from dq.dataquality.dry_run import outline
 from dq.dataquality.model.metric import SCHEMA, Aggregate, count
 from dq.dataquality.model.predicate import In
-from dq.dataquality.model.term import Path as Path_
+from dq.dataquality.model.predicate import Path as Path_
 from dq.dataquality.request import OpenedData
 from dq.dataquality.spark.readers.open import locate
 

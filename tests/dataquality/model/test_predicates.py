@@ -17,11 +17,9 @@ from oracle.renderers import compared
 from oracle.trees import SCHEMA, Trees, askable, row
 
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Kind, count
-from dq.dataquality.model.needs import Need, needs
-from dq.dataquality.model.proof import Proof, of_count, of_extreme
-from dq.dataquality.model.term import Inside, Length, Opaque, Path, Since1970, Size
+from dq.dataquality.model.column import Column, Need, needs
+from dq.dataquality.model.metric import Kind, Proof, count, of_count, of_extreme
+from dq.dataquality.model.predicate import Inside, Length, Opaque, Path, Since1970, Size
 from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from dq.contracts.types import DataType
-from dq.dataquality.proposal.facts import ColumnFacts, Proposal, TableFacts
-from dq.dataquality.proposal.facts import SeenValues as Seen
-from dq.dataquality.proposal.policy import (
+from dq.dataquality.proposal.facts import (
+    ColumnFacts,
+    Proposal,
+    TableFacts,
     by_name,
     first_day,
     like_a_key,
@@ -23,6 +24,7 @@ from dq.dataquality.proposal.policy import (
     room,
     snake,
 )
+from dq.dataquality.proposal.facts import SeenValues as Seen
 from dq.dataquality.proposal.rules import of_column, proposals
 
 NOW = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)

@@ -21,7 +21,7 @@ from dq.contracts.shared.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.levers import NONE
-from dq.dataquality.model.verification import Tally
+from dq.dataquality.model.metric import Tally
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

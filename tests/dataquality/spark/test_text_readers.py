@@ -27,7 +27,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.spark.readers.open import locate
 from dq.dataquality.sql.values import cast
-from dq.dataquality.text.values import NoValue, of_text
+from dq.dataquality.text import NoValue, of_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

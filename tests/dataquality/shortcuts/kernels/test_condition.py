@@ -10,7 +10,7 @@ import pytest
 
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks.condition import condition
-from dq.dataquality.model.term import Opaque
+from dq.dataquality.model.predicate import Opaque
 
 TYPES = {
     "n": DataType("int"),

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from dq.contracts.types import DataType
 from dq.dataquality.answers.files import Shortcut, shortcut
 from dq.dataquality.answers.levers import Lever
-from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Metric, Need, count, distinct, duplicates
+from dq.dataquality.model.column import Column, Need
+from dq.dataquality.model.metric import Metric, count, distinct, duplicates
 from dq.dataquality.model.metric import aggregate as ask
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan

@@ -1,21 +1,36 @@
-"""Cycles as they stood at an earlier instant, and judged again on what was known then."""
+"""Cycles as of an earlier instant, evaluated again, audited against their contracts, and excused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.schedule import TZDATA_VERSION, Cycle
+from dq.contracts.shared.outcome import CycleStatus, IncidentKey
+from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle import OPEN, Evidence, Grounds, Kept, SourceAnswer
-from dq.dataquality.delivery.cycle_store import claims_of
-from dq.dataquality.delivery.evaluate import judge_on
+from dq.dataquality.delivery.budget import budgets, tell_budgets
+from dq.dataquality.delivery.cycle import (
+    OPEN,
+    CycleVerdict,
+    Evidence,
+    Grounds,
+    Kept,
+    SourceAnswer,
+    Turn,
+    judge_on,
+)
+from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, claims_of, move_all
+from dq.dataquality.delivery.notify import closing_event, emit_platform_recoveries
 from dq.dataquality.delivery.tables import Key, cycle_event, cycle_state, is_of, key_of, parts
 from dq.dataquality.delivery.tables import cycle as cycles_table
+
+# Cycles as they stood at an earlier instant, and judged again on what was known then.
 
 # The changes of cycles as they were written, with what each verdict rested on.
 
@@ -237,3 +252,154 @@ def _as_of(kept: Kept, done: Sequence[StatusChange], at: datetime) -> Replayed:
 def _proven(done: Iterable[StatusChange]) -> bool:
     free = (CycleStatus.WITHDRAWN, CycleStatus.PENDING)
     return all(one.grounds is not None or one.after in free for one in done)
+
+
+# Cycles computed again from the contracts that promised them, and compared with the rows.
+
+# The SLOs of a contract's text, by the SHA-256 of it and their keys.
+Promises = Mapping[tuple[str, Key], Slo]
+_MOMENT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongCycle:
+    """A row that no contract gives, or a cycle of a contract that has no row."""
+
+    key: Key
+    due_at: datetime
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What came of it: rows that agree, those whose contract is not at hand, and what is wrong."""
+
+    agreeing: int
+    unproven: tuple[Kept, ...]
+    wrong: tuple[WrongCycle, ...]
+
+
+def audit(tx: Connection, keys: Iterable[Key], promises: Promises, as_of: datetime | None = None) -> Audit:
+    """Compares the rows of these SLOs with the cycles that the contracts of their time give.
+
+    Between two rows of one contract's text every cycle must be there, and after the last one up to where the
+    SLO is watched. With `as_of`, the rows that were there at that instant are compared.
+    """
+    agreeing, unproven, wrong = 0, list[Kept](), list[WrongCycle]()
+    marks = cycle_store.watched_through(tx)
+    for key in keys:
+        history = cycle_store.all_cycles(tx, key)
+        known = [kept for kept in history if as_of is None or kept.known_at(as_of)]
+        later = {kept.cycle.due_at for kept in history} - {kept.cycle.due_at for kept in known}
+        runs = [list(run) for _, run in groupby(known, lambda kept: kept.contract_hash)]
+        for number, run in enumerate(runs):
+            slo = promises.get((run[0].contract_hash, key))
+            if slo is None:
+                unproven += run
+                continue
+            end = run[-1].cycle.due_at
+            if number == len(runs) - 1 and key in marks and _stands(promises, slo):
+                end = max(end, min(marks[key], as_of or marks[key]))
+            faults = [fault for fault in _compared(slo, run, end) if fault.due_at not in later]
+            wrong += faults
+            agreeing += len(run) - len({one.due_at for one in faults} & {one.cycle.due_at for one in run})
+    return Audit(agreeing, tuple(unproven), tuple(wrong))
+
+
+def _stands(promises: Promises, slo: Slo) -> bool:
+    """Whether no newer text of the contract is at hand, so that its last run goes on."""
+    return len({digest for digest, key in promises if key == slo.key}) == 1
+
+
+def _compared(slo: Slo, run: Sequence[Kept], end: datetime) -> Iterator[WrongCycle]:
+    given = {one.due_at: one for one in slo.cycles(run[0].cycle.due_at - _MOMENT, end)}
+    rows = {one.cycle.due_at: one.cycle for one in run}
+    for due in sorted(given.keys() | rows.keys()):
+        if due not in given:
+            yield WrongCycle(slo.key, due, f"its contract gives no such cycle{_release(rows[due], slo)}")
+        elif due not in rows:
+            what = "its contract gives it, and it has no row; was the promise withdrawn in between?"
+            yield WrongCycle(slo.key, due, what)
+        elif said := "; ".join(_differences(rows[due], given[due])):
+            yield WrongCycle(slo.key, due, f"{said}{_release(rows[due], slo)}")
+
+
+def _differences(row: Cycle, given: Cycle) -> Iterator[str]:
+    parts = {
+        "breach_at": (row.breach_at, given.breach_at),
+        "nominal": (row.nominal, given.nominal),
+        "note": (row.note, given.note),
+        "partitions": (row.partitions, given.partitions),
+        "excuse": (row.excuse, given.excuse),
+    }
+    for name, (stored, computed) in parts.items():
+        if stored != computed:
+            yield f"{name} is {_text(stored)}, its contract gives {_text(computed)}"
+
+
+def _text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _release(row: Cycle, slo: Slo) -> str:
+    """What else than the contract may be the reason."""
+    calendar = slo.schedule.calendar
+    pairs = [(f"tzdata {row.tzdata}", f"tzdata {TZDATA_VERSION}")] if row.tzdata != TZDATA_VERSION else []
+    here = calendar.release if calendar else ""
+    pairs += [(row.calendar or "no holidays", here or "no holidays")] if row.calendar != here else []
+    return "".join(f" (it was computed with {then}, here is {now})" for then, now in pairs)
+
+
+# Cycles are excused by somebody, with a reason, and counted again: rows, incidents and budgets follow.
+
+
+def excuse(
+    tx: Connection, slos: Mapping[Key, Slo], words: Sequence[Excuse], now: datetime, tell: Tell
+) -> list[Turn]:
+    """Records these words, and moves the cycles that they are about and that have a row.
+
+    A cycle that is not due yet is excused when it is. What was withdrawn stays so. An open incident ends as
+    excused; a cycle that counts again is judged by the next tick, or at once where its delivery is known.
+    """
+    cycle_store.record_excuses(tx, words)
+    turns: list[Turn] = []
+    rows = {(key, kept.cycle.due_at): kept for key in slos for kept in cycle_store.all_cycles(tx, key)}
+    for word in words:
+        kept = rows.get((word.key, word.due_at))
+        if kept is None or kept.status is CycleStatus.WITHDRAWN:
+            continue
+        if word.undone:
+            turns += _counted_again(tx, kept, word, now)
+        elif kept.status is not CycleStatus.EXCUSED:
+            turns += _excused(tx, kept, word, now, tell)
+    moved = [slos[key] for key in dict.fromkeys(_key(turn.kept) for turn in turns)]
+    tell_budgets(tx, moved, budgets(tx, moved, now), now, tell)
+    emit_platform_recoveries(tx, turns, now, tell)
+    return turns
+
+
+def _excused(tx: Connection, kept: Kept, word: Excuse, now: datetime, tell: Tell) -> list[Turn]:
+    verdict = judge_on(kept.cycle, Grounds(excused=word.text), now)
+    # Nobody is told of it any more; if it counts again and is missing still, it is news.
+    if not move_all(tx, [Move(kept, verdict)], now):
+        return []
+    if kept.told and kept.status in (CycleStatus.MISSING, CycleStatus.UNKNOWN, CycleStatus.NEVER):
+        tell(tx, closing_event(IncidentKey(*_key(kept)), kept, verdict, now))
+    return [Turn(kept, verdict.status, verdict.reason)]
+
+
+def _counted_again(tx: Connection, kept: Kept, word: Excuse, now: datetime) -> list[Turn]:
+    if kept.status is not CycleStatus.EXCUSED:
+        return []
+    grounds = [one.grounds for one in of_cycle(tx, kept.id) if one.grounds and not one.grounds.excused]
+    verdict = judge_on(kept.cycle, grounds[-1], now) if grounds else None
+    if verdict is None or verdict.lateness is None:
+        # Whoever excused it looked for nothing meanwhile: only a tick can say what came.
+        verdict = CycleVerdict(CycleStatus.PENDING, None, f"Counted again by {word.by}: {word.reason}")
+    evidence = verdict.grounds.evidence if verdict.grounds else None
+    changed = move_all(tx, [Move(kept, verdict, evidence)], now)
+    return [Turn(kept, verdict.status, verdict.reason)] if changed else []
+
+
+def _key(kept: Kept) -> Key:
+    return (kept.cycle.contract, kept.cycle.object, kept.cycle.slo)

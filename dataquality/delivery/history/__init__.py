@@ -1,1 +1,0 @@
-"""What was judged: derived again, compared, excused, and kept no longer than need be."""
