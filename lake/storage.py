@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, TypeVar
 
 from dq.contracts.access.access_policy import FAMILIES, Reach, is_remote
 from dq.contracts.access.files import NO_WAIT
@@ -385,13 +385,103 @@ def require_inside(root: str, path: str) -> None:
     Whoever writes the folder could show any file of this machine by it. The folder itself may be a link.
     """
     if not is_remote(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise leads_elsewhere(path)
+        raise _leads_elsewhere(path)
 
 
-def leads_elsewhere(path: str) -> Unreadable:
-    """Return what is raised for a link out of the folder of a table."""
+def _leads_elsewhere(path: str) -> Unreadable:
     mend = "Put the files themselves into the folder."
     return Unreadable(f"{path} is a link that leads elsewhere, or lies behind one.", mend)
+
+
+# Sources that a person names: all files below a place, streamed, or read whole up to a limit.
+
+
+def files_below(place: str) -> list[str]:
+    """Return every file below a folder or URI, or the one file that it names.
+
+    Raises Unreadable where the place does not answer, or a link leads out of it.
+    """
+    try:
+        return list(_remote_below(place) if is_remote(place) else _local_below(place))
+    except (OSError, ValueError) as error:
+        raise _unreadable(place, error) from error
+
+
+def _local_below(place: str) -> Iterator[str]:
+    if Path(place).is_file():
+        yield place
+        return
+    if not Path(place).is_dir():
+        reason = "it is a pipe or a device" if Path(place).exists() else "there is no such file or folder"
+        raise FileNotFoundError(2, reason)
+    for folder, folders, names in os.walk(place, onerror=_raise):
+        for name in folders:
+            # It is not walked into, and may hold half of the table.
+            if Path(folder, name).is_symlink():
+                raise _leads_elsewhere(f"{folder}/{name}")
+        for name in names:
+            if Path(folder, name).is_symlink():
+                require_inside(place, f"{folder}/{name}")
+        # A pipe of such a name would never end.
+        yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())
+
+
+def _raise(error: OSError) -> None:
+    # A folder that cannot be listed may hold half of the table.
+    raise error
+
+
+def _remote_below(place: str) -> Iterator[str]:
+    from pyarrow.fs import FileSelector, FileType
+
+    root, path = split(place.rstrip("/"))
+    system, before = file_system(root)
+    if system.get_file_info(before + path).type is FileType.File:
+        yield place
+        return
+    for info in system.get_file_info(FileSelector(before + path, recursive=True)):
+        inner = info.path.removeprefix(before + path).removeprefix((before + path).lstrip("/"))
+        if info.type is FileType.File:
+            yield f"{place.rstrip('/')}/{inner.strip('/')}"
+
+
+def exists(path: str, root: str) -> bool:
+    """Return whether a file is there.
+
+    Raises Unreadable for a link that leads out of `root`, or where an object store does not answer.
+    """
+    files = ArrowFiles() if is_remote(path) else LocalFiles(within=root)
+    return files.stat(path) is not None
+
+
+@contextmanager
+def reading(path: str) -> Iterator[BinaryIO]:
+    """Open a file's bytes. Raises Unreadable when it cannot be read."""
+    try:
+        if is_remote(path):
+            root, inner = split(path)
+            system, before = file_system(root)
+            with system.open_input_file(before + inner) as file:
+                yield file
+        else:
+            with os.fdopen(os.open(path, os.O_RDONLY | NO_WAIT), "rb") as file:
+                # Nothing may ever come out of a pipe, and of a device nothing may end.
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise Unreadable(
+                        f"{path} is a pipe or a device.", "Write what it gives into a file, and name that."
+                    )
+                yield file
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def content(path: str, most: int) -> bytes:
+    """Return all bytes of a file. Raises Unreadable for more than `most`: half of it would say less."""
+    with reading(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise Unreadable(f"{path} has more than {most >> 20} MB.", "Name a file with less in it.")
+    return data
 
 
 def _whole(path: str, content: bytes) -> bytes:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.lake.storage import exists
 from dq.registry.importing.documents import Mapped, json_of, listed, mapped, shown, text, yaml_of
-from dq.registry.importing.sources import exists
 
 # A model, seed, snapshot or source of dbt, whichever file it was read from.
 

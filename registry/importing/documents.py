@@ -10,7 +10,7 @@ from typing import Any
 from dq.contracts.model import plain
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml import source as yaml_source
-from dq.registry.importing.sources import content, reading
+from dq.lake.storage import content, reading
 
 # Files of JSON and YAML as plain values, at bounded cost.
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-from dq.contracts.access.access_policy import is_remote
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.delta import LOG_FOLDER
 from dq.lake.iceberg import METADATA_FOLDER
 from dq.lake.paths import is_data_path, unescaped
-from dq.lake.storage import file_system, leads_elsewhere, require_inside, split
+from dq.lake.storage import files_below
 from dq.lake.types import from_iceberg
 from dq.registry.importing.model import FoundColumn, FoundTable, Said
 from dq.registry.importing.type_inference import STRING, TextGuess, foreign
@@ -94,7 +90,7 @@ def folder(source: str, endings: Sequence[str]) -> LakeFolder:
     Hidden names and those that begin with `_` are passed over. Raises UsageError where there is none,
     Unreadable where the place does not answer.
     """
-    paths = sorted(inside(source))
+    paths = sorted(files_below(source))
     for sign, (what, mend) in _LAKEHOUSE.items():
         if any(sign.search(path, len(source.rstrip("/"))) for path in paths):
             raise UsageError(f"{source} is {what}: not all of its files are its rows.", f"{mend}.")
@@ -117,102 +113,10 @@ def is_place(source: str) -> bool:
     return "/" in source or Path(source, METADATA_FOLDER).is_dir()
 
 
-def inside(source: str) -> list[str]:
-    """Every file below a folder or URI, or the one file that it names.
-
-    Raises Unreadable where the place does not answer, or a link leads out of `source`.
-    """
-    try:
-        return list(_remote(source) if is_remote(source) else _local(source))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
-        raise Unreadable(f"{source} cannot be read: {reason}.", "Check the place, and its rights.") from error
-
-
-def exists(path: str, root: str) -> bool:
-    """Whether a file is there.
-
-    Raises Unreadable for a link that leads out of `root`, or where an object store does not answer.
-    """
-    require_inside(root, path)
-    return inside(path) == [path] if is_remote(path) else Path(path).is_file()
-
-
-@contextmanager
-def reading(path: str) -> Iterator[BinaryIO]:
-    """The file's bytes. Raises Unreadable when it cannot be read."""
-    try:
-        if is_remote(path):
-            root, inner = split(path)
-            system, before = file_system(root)
-            with system.open_input_file(before + inner) as file:
-                yield file
-        else:
-            place = Path(path)
-            if place.exists() and not (place.is_file() or place.is_dir()):
-                # Nothing may ever come out of a pipe, and of a device nothing may end.
-                raise Unreadable(
-                    f"{path} is a pipe or a device.", "Write what it gives into a file, and name that."
-                )
-            with place.open("rb") as file:
-                yield file
-    except OSError as error:
-        reason = error.strerror or str(error).splitlines()[0][:200]
-        raise Unreadable(f"{path} cannot be read: {reason}.", "Check the file, and its rights.") from error
-
-
-def content(path: str, most: int) -> bytes:
-    """All bytes of a file. Raises Unreadable for one of more than `most`: half of it would say less."""
-    with reading(path) as held:
-        data = held.read(most + 1)
-    if len(data) > most:
-        raise Unreadable(f"{path} has more than {most >> 20} MB.", "Name a file with less in it.")
-    return data
-
-
 def _keys(source: str, path: str) -> tuple[tuple[str, str], ...]:
     between = path[len(source) :].strip("/").split("/")[:-1]
     pairs = (step.partition("=") for step in between)
     return tuple((unescaped(key), unescaped(value)) for key, equals, value in pairs if equals)
-
-
-def _local(source: str) -> Iterator[str]:
-    place = Path(source)
-    if place.is_file():
-        yield source
-        return
-    if not place.is_dir():
-        there = "it is a pipe or a device" if place.exists() else "there is no such file or folder"
-        raise FileNotFoundError(2, there)
-    for folder, folders, names in os.walk(place, onerror=_refuse):
-        for name in folders:
-            # It is not walked into, and may hold half of the table.
-            if Path(folder, name).is_symlink():
-                raise leads_elsewhere(f"{folder}/{name}")
-        for name in names:
-            if Path(folder, name).is_symlink():
-                require_inside(source, f"{folder}/{name}")
-        # A pipe of such a name would never end.
-        yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())
-
-
-def _refuse(error: OSError) -> None:
-    # A folder that cannot be listed may hold half of the table.
-    raise error
-
-
-def _remote(source: str) -> Iterator[str]:
-    from pyarrow.fs import FileSelector, FileType
-
-    root, path = split(source.rstrip("/"))
-    system, before = file_system(root)
-    if system.get_file_info(before + path).type is FileType.File:
-        yield source
-        return
-    for one in system.get_file_info(FileSelector(before + path, recursive=True)):
-        inner = one.path.removeprefix(before + path).removeprefix((before + path).lstrip("/"))
-        if one.type is FileType.File:
-            yield f"{source.rstrip('/')}/{inner.strip('/')}"
 
 
 # What a catalog says of a table.

@@ -196,8 +196,8 @@ ALLOWED = {
     ("alerts/channels/file.py", "file"): (".mkdir os.open", "the file that a route names"),
     ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
     ("lake/storage.py", "file"): (
-        ".is_dir .is_file .iterdir os.fdopen os.open os.scandir",
-        "door: paths of a local lake, and the logs of its tables",
+        ".is_dir .is_file .iterdir os.fdopen os.open os.scandir os.walk",
+        "door: paths of a local lake, the logs of its tables, and what a person names for an import",
     ),
     ("dataquality/spark/readers/columnar.py", "host"): (
         "pyarrow.fs.LocalFileSystem",
@@ -234,10 +234,9 @@ ALLOWED = {
     ("cli/commands/import_.py", "file"): (".mkdir", "the same"),
     ("contracts/sql/ddl.py", "output"): ("logging.getLogger", "what sqlglot would write is not written"),
     ("registry/importing/sources.py", "file"): (
-        ".is_dir .is_file .open os.walk",
-        "the table that a contract is made from",
+        ".is_dir",
+        "whether a word that is no path names the folder of an Iceberg table",
     ),
-    ("registry/importing/sources.py", "host"): ("pyarrow.fs.FileSelector", "the same, behind a URI"),
     ("cli/commands/demo.py", "file"): (
         ".mkdir .resolve .touch shutil.copytree shutil.rmtree tempfile.TemporaryDirectory",
         "the demonstration's own folder, marked as such",

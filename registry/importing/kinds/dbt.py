@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
+from dq.lake.storage import exists
 from dq.registry.importing.dbt import (
     DbtTable,
     Named,
@@ -17,7 +18,6 @@ from dq.registry.importing.dbt import (
 )
 from dq.registry.importing.documents import Mapped, listed, mapped, shown, text, told
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, SourceSays
-from dq.registry.importing.sources import exists
 from dq.registry.importing.type_inference import GUESS, STRING, ValueGuess, declared
 
 # How sqlglot calls the dialect of an adapter of dbt, where that differs.

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dq.contracts.shared.outcome import Unreadable
+from dq.lake.storage import reading
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
-from dq.registry.importing.sources import folder, reading
+from dq.registry.importing.sources import folder
 from dq.registry.importing.type_inference import ValueGuess
 
 MOST_ROWS = 10_000

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.lake.storage import content
 from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said
-from dq.registry.importing.sources import content
 from dq.registry.importing.type_inference import declared
 
 if TYPE_CHECKING:
