@@ -32,6 +32,18 @@ if TYPE_CHECKING:
     from dq.operations.export import ExportOutcome, export
     from dq.operations.frames import backtest, check
     from dq.operations.import_ import ImportOutcome, import_
+    from dq.operations.incidents import (
+        AckOutcome,
+        AlertTestOutcome,
+        IncidentsOutcome,
+        OutboxOutcome,
+        SilenceOutcome,
+        acknowledge,
+        incidents,
+        outbox,
+        send_test_alert,
+        silence,
+    )
     from dq.operations.portal import PortalOutcome, build_portal
     from dq.operations.propose import propose
     from dq.operations.publish import Delivered, publish
@@ -39,6 +51,16 @@ if TYPE_CHECKING:
     from dq.operations.repair import RepairOutcome, repair
     from dq.operations.replay import ReplayOutcome, replay
     from dq.operations.sample import sample
+    from dq.operations.schedule import (
+        ConvertOutcome,
+        DeliveriesOutcome,
+        DuesOutcome,
+        ExcuseOutcome,
+        convert_schedule,
+        excuse,
+        next_deliveries,
+        next_dues,
+    )
     from dq.operations.status import PromisesStanding, status
     from dq.operations.tables import TablesOutcome, tables
     from dq.operations.validate import diff, validate
@@ -47,72 +69,69 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding",
-    "Delivered", "DqError", "ExportOutcome", "Finding", "GatedRows", "Given", "ImportOutcome",
-    "Measure", "PortalOutcome", "PromisesStanding", "Proposal", "Proposed", "Question",
-    "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "TablesOutcome", "Violated",
-    "WatchOutcome", "aggregate", "audit", "backtest", "build_portal", "check", "cycle", "diff",
-    "export", "gate", "import_", "left_out", "load", "propose", "publish", "register", "repair",
-    "replay", "sample", "schema", "split", "sql_text", "status", "tables", "validate", "watch",
+    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column",
+    "Contract", "ConvertOutcome", "CycleStanding", "Delivered", "DeliveriesOutcome", "DqError",
+    "DuesOutcome", "ExcuseOutcome", "ExportOutcome", "Finding", "GatedRows", "Given", "ImportOutcome",
+    "IncidentsOutcome", "Measure", "OutboxOutcome", "PortalOutcome", "PromisesStanding", "Proposal",
+    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "SilenceOutcome",
+    "TablesOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest",
+    "build_portal", "check", "convert_schedule", "cycle", "diff", "excuse", "export", "gate", "import_",
+    "incidents", "left_out", "load", "next_deliveries", "next_dues", "outbox", "propose", "publish",
+    "register", "repair", "replay", "sample", "schema", "send_test_alert", "silence", "split", "sql_text",
+    "status", "tables", "validate", "watch",
 ]  # fmt: skip
 
-_HOMES = {
-    "DqError": "dq.contracts.shared.outcome",
+# Where each name is defined.
+_MODULES: dict[str, tuple[str, ...]] = {
+    "dq.contracts.shared.outcome": ("DqError", "Finding"),
     # A contract, and what the gate says of it.
-    "Contract": "dq.contracts.model",
-    "BrokenContract": "dq.contracts.yaml.parse",
-    "Finding": "dq.contracts.shared.outcome",
-    "load": "dq.contracts.yaml.parse",
-    "validate": "dq.operations.validate",
-    "diff": "dq.operations.validate",
+    "dq.contracts.model": ("Contract",),
+    "dq.contracts.yaml.parse": ("BrokenContract",),
+    "dq.operations.validate": ("diff", "validate"),
     # What a pipeline calls.
-    "Report": "dq.dataquality.report",
-    "Violated": "dq.dataquality.report",
-    "GatedRows": "dq.dataquality.quarantine",
-    "check": "dq.operations.frames",
-    "backtest": "dq.operations.frames",
-    "Backtest": "dq.dataquality.backtest.report",
-    "sample": "dq.operations.sample",
-    "gate": "dq.dataquality.api",
-    "split": "dq.dataquality.api",
-    "propose": "dq.operations.propose",
-    "Proposed": "dq.dataquality.proposal.propose",
-    "Proposal": "dq.dataquality.proposal.facts",
-    "publish": "dq.operations.publish",
-    "build_portal": "dq.operations.portal",
-    "PortalOutcome": "dq.operations.portal",
-    "tables": "dq.operations.tables",
-    "TablesOutcome": "dq.operations.tables",
-    "import_": "dq.operations.import_",
-    "ImportOutcome": "dq.operations.import_",
-    "export": "dq.operations.export",
-    "ExportOutcome": "dq.operations.export",
-    "repair": "dq.operations.repair",
-    "RepairOutcome": "dq.operations.repair",
-    "replay": "dq.operations.replay",
-    "ReplayOutcome": "dq.operations.replay",
-    "audit": "dq.operations.audit",
-    "AuditOutcome": "dq.operations.audit",
-    "register": "dq.operations.register",
-    "RegisterOutcome": "dq.operations.register",
-    "Delivered": "dq.operations.publish",
+    "dq.dataquality.report": ("Report", "Violated"),
+    "dq.dataquality.quarantine": ("GatedRows",),
+    "dq.dataquality.backtest.report": ("Backtest",),
+    "dq.dataquality.api": ("gate", "split"),
+    "dq.operations.frames": ("backtest", "check"),
+    "dq.operations.sample": ("sample",),
+    "dq.operations.propose": ("propose",),
+    "dq.dataquality.proposal.propose": ("Proposed",),
+    "dq.dataquality.proposal.facts": ("Proposal",),
+    "dq.operations.publish": ("Delivered", "publish"),
+    # A registry and its catalog.
+    "dq.operations.audit": ("AuditOutcome", "audit"),
+    "dq.operations.export": ("ExportOutcome", "export"),
+    "dq.operations.import_": ("ImportOutcome", "import_"),
+    "dq.operations.portal": ("PortalOutcome", "build_portal"),
+    "dq.operations.register": ("RegisterOutcome", "register"),
+    "dq.operations.repair": ("RepairOutcome", "repair"),
+    "dq.operations.replay": ("ReplayOutcome", "replay"),
+    "dq.operations.tables": ("TablesOutcome", "tables"),
     # How promises stand, and what a consumer waits for.
-    "PromisesStanding": "dq.operations.status",
-    "status": "dq.operations.status",
-    "CycleStanding": "dq.operations.cycle",
-    "cycle": "dq.operations.cycle",
-    "watch": "dq.operations.watch",
-    "WatchOutcome": "dq.operations.watch",
+    "dq.operations.cycle": ("CycleStanding", "cycle"),
+    "dq.operations.status": ("PromisesStanding", "status"),
+    "dq.operations.watch": ("WatchOutcome", "watch"),
+    "dq.operations.schedule": (
+        *("ConvertOutcome", "DeliveriesOutcome", "DuesOutcome", "ExcuseOutcome"),
+        *("convert_schedule", "excuse", "next_deliveries", "next_dues"),
+    ),
+    "dq.operations.incidents": (
+        *("AckOutcome", "AlertTestOutcome", "IncidentsOutcome", "OutboxOutcome", "SilenceOutcome"),
+        *("acknowledge", "incidents", "outbox", "send_test_alert", "silence"),
+    ),
     # Schemas of pandera.
-    "left_out": "dq.dataquality.local.pandera.export",
-    "schema": "dq.dataquality.local.pandera.export",
+    "dq.dataquality.local.pandera.export": ("left_out", "schema"),
     # The words of a check in a package of one's own.
-    **dict.fromkeys(("Broken", "Given", "Measure", "Question"), "dq.dataquality.clauses.plugins"),
-    "Column": "dq.dataquality.model.column",
-    "aggregate": "dq.dataquality.model.metric",
-    "sql_text": "dq.contracts.sql.text",
+    "dq.dataquality.clauses.plugins": ("Broken", "Given", "Measure", "Question"),
+    "dq.dataquality.model.column": ("Column",),
+    "dq.dataquality.model.metric": ("aggregate",),
 }
-_THERE = {"sql_text": "text", "load": "read"}
+# Name -> its module, and its name there.
+_HOMES = {name: (module, name) for module, names in _MODULES.items() for name in names} | {
+    "load": ("dq.contracts.yaml.parse", "read"),
+    "sql_text": ("dq.contracts.sql.text", "text"),
+}
 
 
 def __getattr__(name: str) -> object:
@@ -124,7 +143,8 @@ def __getattr__(name: str) -> object:
         return version(NAME)
     if name not in _HOMES:
         raise AttributeError(f"module 'dq' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), _THERE.get(name, name))
+    module, there = _HOMES[name]
+    return getattr(importlib.import_module(module), there)
 
 
 def __dir__() -> list[str]:

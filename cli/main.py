@@ -23,9 +23,10 @@ import typer
 from typer.main import get_command
 
 from dq.cli import commands
+from dq.cli.context import TerminalMessages
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import DqError, UsageError
-from dq.operations.runtime.context import CONFIG
+from dq.operations.runtime.context import CONFIG, MESSAGES
 
 BUG = 70
 # What typer raises for a command line that cannot be understood; it has moved between its versions.
@@ -146,12 +147,13 @@ def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> in
 
     `imported` is called when the command stands there and has not begun.
     """
-    before = CONFIG.set(None)
+    before, messages = CONFIG.set(None), MESSAGES.set(TerminalMessages)
     try:
         with output.door():
             return _read_by_somebody(_run(arguments, imported))
     finally:
         CONFIG.reset(before)
+        MESSAGES.reset(messages)
 
 
 def _run(arguments: list[str], imported: Callable[[], None]) -> int:

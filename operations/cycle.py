@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from dq.dataquality.delivery.evidence import Sight, View
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.lake.storage import Storages
 from dq.operations.data_places import placed, resolved, with_folders
-from dq.operations.runtime.context import World, here
+from dq.operations.runtime.context import World, aware, here
 from dq.store.engine import Store
 
 AROUND = timedelta(days=40)
@@ -82,23 +82,16 @@ def cycle(
     cannot be read.
     """
     known = read(contract)
-    for name, instant in (("due", due), ("around", around), ("now", now)):
-        if instant is not None and instant.tzinfo is None:
-            raise UsageError(f"{name}={instant!r} has no zone.", "Give an aware datetime.")
+    due_at, middle, as_of = aware("due", due), aware("around", around), aware("now", now)
     if (partition is None) == (due is None):
         raise UsageError("which delivery is meant?", "Give partition={…} or due=…, and not both.")
     paths = [] if known.file == TEXT else [Path(known.file)]
     world = here(None, paths, Path(folder) if folder is not None else None)
-    at = _plain(now) or world.now()
+    at = as_of or world.now()
     wanted = {key: str(value) for key, value in (partition or {}).items()}
-    one, promised = _cycle(_slos(known, object, slo), wanted, _plain(due), _plain(around) or at, known.id)
+    one, promised = _cycle(_slos(known, object, slo), wanted, due_at, middle or at, known.id)
     with closing(world.store()) as store:
         return _stored_or_looked(world, store, one, promised, server, at)
-
-
-def _plain(instant: datetime | None) -> datetime | None:
-    """The same in UTC. Airflow's own kind of datetime loses its zone in some of what is done to it."""
-    return datetime.fromisoformat(instant.isoformat()).astimezone(UTC) if instant is not None else None
 
 
 def _slos(contract: Contract, object: str | None, slo: str | None) -> list[Slo]:

@@ -20,7 +20,7 @@ from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import is_written, write_count, write_receipt
 from dq.dataquality.report import Report
 from dq.dataquality.request import pick
-from dq.operations.runtime.context import World, here, located
+from dq.operations.runtime.context import World, aware, here, located
 from dq.operations.runtime.spark import opened
 from dq.registry.publishing import notices
 from dq.registry.publishing.notices import LEASE, JsonLines, Notifier, WaitingNotices, tell, unsent
@@ -302,9 +302,7 @@ def publish(
     """
     known = read(contract)
     one = pick(known, object)
-    for name, instant in (("cycle", cycle), ("now", now)):
-        if instant is not None and instant.tzinfo is None:
-            raise UsageError(f"{name}={instant!r} has no zone.", "Give an aware datetime.")
+    due, as_of = aware("cycle", cycle), aware("now", now)
     values = {key: str(value) for key, value in (partition or {}).items()}
     if report is not None:
         _suit(report, known, one.name, values)
@@ -312,9 +310,9 @@ def publish(
         if rows is None and len(report.partitions) <= 1:
             rows = report.rows
     world = here(None, [] if known.file == TEXT else [Path(known.file)])
-    given = PublishRequest(values, cycle, rows, server, redelivery, run.strip())
+    given = PublishRequest(values, due, rows, server, redelivery, run.strip())
     choice = CatalogChoice(catalog, role_arn, catalog_id)
-    return deliver(replace(world, as_of=now), known, one, given, choice)
+    return deliver(replace(world, as_of=as_of), known, one, given, choice)
 
 
 def _suit(report: Report, contract: Contract, object: str, partition: Mapping[str, str]) -> None:

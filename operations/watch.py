@@ -25,7 +25,7 @@ from dq.operations.data_places import placed, resolved, with_folders
 from dq.operations.heartbeat import heartbeat_url, ping
 from dq.operations.key_ownership import close_withdrawn, settled, withdrawals
 from dq.operations.registry_files import load_watched, slos
-from dq.operations.runtime.context import World, called
+from dq.operations.runtime.context import World, aware, called
 from dq.operations.skip_cache import at_rest, lay_to_rest
 from dq.store.engine import Store
 
@@ -112,11 +112,10 @@ def watch(
     Raises UsageError for what does not fit, for a channel that is not set up and for settings that cannot be
     understood, Unreadable for a path without contracts, and StoreError for a store that does not answer.
     """
-    if since is not None and since.tzinfo is None:
-        raise UsageError(f"since={since!r} has no zone.", "Give an aware datetime.")
+    begin = aware("since", since)
     world, places = called(paths, folder, now)
     heartbeat_url(world)
-    request = WatchRequest(places, since, server, channel, trust_clock)
+    request = WatchRequest(places, begin, server, channel, trust_clock)
     shown: list[str] = []
     with closing(world.store()) as store:
         outcome = judge(world, store, request, Lookout().of_tick(world.settings.storage_seconds))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +17,19 @@ import pytest
 from fakes.command import BEGIN, MISSED, Place, contract
 
 import dq
+
+# The commands that a test of this file compares with their functions.
+COMPARED: set[str] = set()
+
+
+def compares(*commands: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Marks a test as one that compares these commands with their functions."""
+
+    def marked(test: Callable[..., None]) -> Callable[..., None]:
+        COMPARED.update(commands)
+        return test
+
+    return marked
 
 
 def _registry(folder: Path) -> Place:
@@ -33,6 +49,7 @@ def twins(tmp_path: Path) -> tuple[Place, Place]:
     return _registry(tmp_path / "command"), _registry(tmp_path / "function")
 
 
+@compares("watch")
 def test_watch_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
     for at, code in ((BEGIN, 0), (MISSED, 1), (MISSED, 0)):
@@ -87,6 +104,7 @@ def test_watch_keeps_its_notes(twins: tuple[Place, Place]) -> None:
     assert [f"dq: {text}" for text in notes] == ran.err.splitlines()
 
 
+@compares("register")
 def test_register_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
     for options, arguments, code in (
@@ -142,6 +160,7 @@ def test_register_names_what_could_not_be_registered(twins: tuple[Place, Place])
     assert outcome.findings
 
 
+@compares("validate")
 def test_validate_is_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = _registry(tmp_path)
     _commit(place)
@@ -167,6 +186,7 @@ def test_validate_refuses_a_mode_without_a_base(twins: tuple[Place, Place]) -> N
         dq.validate(twins[0].folder / "registry", mode="FULL")
 
 
+@compares("audit", "replay")
 def test_audit_and_replay_are_the_commands(twins: tuple[Place, Place]) -> None:
     command, function = twins
     _agree(command, function, "audit", "registry", code=3)
@@ -192,6 +212,7 @@ def test_settings_beside_the_store_are_no_matter_for_a_call_without_contracts(tm
     assert dq.replay(folder=tmp_path).exit_code == 3 == place.dq("replay").code
 
 
+@compares("repair")
 def test_repair_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
     for place in twins:
@@ -210,6 +231,7 @@ def test_repair_is_the_command(twins: tuple[Place, Place]) -> None:
     assert not dq.repair("registry", folder=function.folder).pending
 
 
+@compares("tables")
 def test_tables_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
     for place in twins:
@@ -225,6 +247,7 @@ def test_tables_is_the_command(twins: tuple[Place, Place]) -> None:
     assert dq.tables("registry", folder=function.folder).counts.rows == 3
 
 
+@compares("export")
 @pytest.mark.parametrize("kind", ["odcs", "sql", "jsonschema", "avro", "dbt", "html"])
 def test_export_is_the_command(twins: tuple[Place, Place], kind: str) -> None:
     command, function = twins
@@ -236,6 +259,7 @@ def test_export_is_the_command(twins: tuple[Place, Place], kind: str) -> None:
     assert [f"{lost}." for lost in outcome.lost] == ran.err.splitlines()
 
 
+@compares("import")
 def test_import_is_the_command(tmp_path: Path) -> None:
     place = Place(tmp_path)
     pq.write_table(pa.table({"id": [1, 2], "name": ["a", "b"]}), tmp_path / "orders.parquet")
@@ -250,6 +274,7 @@ def test_import_is_the_command(tmp_path: Path) -> None:
         dq.import_("parquet", source, objects=["items"])
 
 
+@compares("portal build")
 def test_build_portal_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
     for place in twins:
@@ -269,6 +294,146 @@ def test_build_portal_is_the_command(twins: tuple[Place, Place]) -> None:
 def _pages(place: Place) -> dict[Path, bytes]:
     site = place.folder / "site"
     return {path.relative_to(site): path.read_bytes() for path in site.rglob("*.html")}
+
+
+@pytest.fixture
+def missed(twins: tuple[Place, Place]) -> tuple[Place, Place]:
+    """The same two folders, where one delivery is missing: with an incident in both."""
+    for place in twins:
+        for at in (BEGIN, MISSED):
+            place.dq("watch", "registry", "--as-of", at, "--channel", "console")
+    return twins
+
+
+@compares("status", "incidents")
+def test_status_and_incidents_are_the_commands(missed: tuple[Place, Place]) -> None:
+    command, function = missed
+    at = datetime.fromisoformat(MISSED)
+    ran = command.dq("status", "registry", "--as-of", MISSED, "--format", "json")
+    outcome = dq.status("registry", folder=function.folder, now=at)
+    assert (ran.code, _json(ran.json)) == (0, _json(outcome.as_dict()))
+    ran = command.dq("incidents", "--as-of", MISSED, "--format", "json")
+    assert _json(ran.json) == _json(dq.incidents(folder=function.folder, now=at).as_dict())
+    [first], [second] = (ran.json["incidents"], dq.incidents(folder=function.folder, now=at).incidents)
+    for options, arguments in (
+        (("--all",), {"ended": True}),
+        (("--contract", "items"), {"contract": "items"}),
+        ((first["id"][:8],), {"incident": second.id[:8]}),
+    ):
+        ran = command.dq("incidents", *options, "--as-of", MISSED, "--format", "json")
+        assert _json(ran.json) == _json(dq.incidents(folder=function.folder, now=at, **arguments).as_dict())
+    assert ran.json["history"]
+    with pytest.raises(dq.DqError, match="there is no open incident 'nothing'"):
+        dq.incidents("nothing", folder=function.folder)
+
+
+@compares("ack", "silence", "outbox")
+def test_what_people_do_to_incidents_is_the_commands(missed: tuple[Place, Place]) -> None:
+    command, function = missed
+    at = {"folder": function.folder, "now": datetime.fromisoformat(MISSED)}
+    words = ("--as-of", MISSED, "--format", "json")
+    for state in (True, False):
+        ran = command.dq("ack", "orders", "--by", "ana", *words)
+        acked = dq.acknowledge("orders", by="ana", **at)
+        assert (ran.code, _json(ran.json)) == (acked.exit_code, _json(acked.as_list()))
+        assert ran.json[0]["acknowledged"] is state
+    assert acked.exit_code == 0
+
+    silence = ("orders", "--for", "2h", "--reason", "the lake moves", "--by", "ana")
+    ran = command.dq("silence", *silence, *words)
+    begun = dq.silence("orders", length="2h", reason="the lake moves", by="ana", **at)
+    assert (ran.code, _json(ran.json)) == (begun.exit_code, _json(begun.as_dict()))
+    assert len(begun.incidents) == 1
+    assert command.dq("silence", *words).json == _json(dq.silence(**at).as_list())
+    ran = command.dq("silence", "orders", "--end", "--by", "ana", *words)
+    ended = dq.silence("orders", end=True, by="ana", **at)
+    assert (ran.code, _json(ran.json)) == (ended.exit_code, _json(ended.as_list()))
+    assert len(ended.silences) == 1
+
+    ran = command.dq("outbox", "--format", "json")
+    outbox = dq.outbox(folder=function.folder)
+    assert (ran.code, _json(ran.json)) == (outbox.exit_code, _json(outbox.as_list()))
+    for call, reason in (
+        (lambda: dq.silence("a/b/c/d", length="2h", reason="a", **at), "'a/b/c/d' is no pattern"),
+        (lambda: dq.silence("orders", length="91d", reason="a", **at), "is no length for a silence"),
+        (lambda: dq.outbox(dismiss="slack:#a", by="ana", folder=function.folder), "has refused nothing"),
+    ):
+        with pytest.raises(dq.DqError, match=reason):
+            call()
+
+
+def test_alerts_of_a_function_are_on_its_outcome(missed: tuple[Place, Place]) -> None:
+    command, function = missed
+    at = {"folder": function.folder, "now": datetime.fromisoformat(MISSED)}
+    ran = command.dq("excuse", "registry", "--due", "2026-05-11T06:00:00Z", "--by", "a", "--reason", "b")
+    assert ran.code == 0, ran.all
+    outcome = dq.excuse(
+        "registry", due=[datetime.fromisoformat("2026-05-11T06:00:00Z")], by="a", reason="b", **at
+    )
+
+    [alert] = outcome.alerts
+    assert alert.splitlines()[0] in ran.err
+    assert "EXCUSED" in alert
+
+
+@compares("test-alert")
+def test_a_test_of_alerts_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    ran = command.dq("test-alert", "--channel", "console", "--format", "json")
+    outcome = dq.send_test_alert(channel="console", folder=function.folder)
+    assert (ran.code, _json(ran.json)) == (outcome.exit_code, _json(outcome.as_list()))
+    assert "nothing is broken" in "".join(outcome.alerts)
+    ran = command.dq("test-alert", "registry", "--format", "json")
+    outcome = dq.send_test_alert("registry", folder=function.folder)
+    assert (ran.code, _json(ran.json)) == (outcome.exit_code, _json(outcome.as_list()))
+    assert ran.code == 4
+
+
+@compares("schedule next", "schedule convert", "schedule explain")
+def test_schedules_are_the_commands(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    start = datetime.fromisoformat(BEGIN)
+    for expression in ("30 2 * * *", "0 6 1 * 1", "cron(0 6 15W * ? *)", "nonsense"):
+        words = (expression, "--tz", "Europe/Berlin", "--after", BEGIN, "--format", "json")
+        for name, call in (("next", dq.next_dues), ("convert", dq.convert_schedule)):
+            ran = command.dq("schedule", name, *words)
+            outcome = call(expression, timezone="Europe/Berlin", after=start)
+            assert (ran.code, _json(ran.json)) == (outcome.exit_code, _json(outcome.as_dict()))
+    ran = command.dq("schedule", "explain", "registry/orders.odcs.yaml", "--after", BEGIN, "--format", "json")
+    outcome = dq.next_deliveries("registry/orders.odcs.yaml", after=start, folder=function.folder)
+    assert (ran.code, _json(ran.json)) == (outcome.exit_code, _json(outcome.as_list()))
+    assert len(outcome.schedules[0].cycles) == 10
+    with pytest.raises(dq.DqError, match="has no zone"):
+        dq.next_dues("@daily", after=start.replace(tzinfo=None))
+
+
+@compares("excuse")
+def test_excuse_is_the_command(missed: tuple[Place, Place]) -> None:
+    command, function = missed
+    due = "2026-05-11T06:00:00Z"
+    who = ("--by", "ana", "--reason", "a planned outage")
+    named = {"by": "ana", "reason": "a planned outage", "folder": function.folder}
+    instant = datetime.fromisoformat(due)
+    for options, arguments in (
+        (("--due", due), {"due": [instant]}),
+        (("--from", due, "--to", due, "--undo"), {"since": instant, "until": instant, "undo": True}),
+    ):
+        ran = command.dq("excuse", "registry", *options, *who, "--format", "json")
+        outcome = dq.excuse("registry", **arguments, **named)
+        assert (ran.code, _json(ran.json)) == (outcome.exit_code, _json(outcome.as_list()))
+        assert outcome.judged == 1
+    for arguments, reason in (
+        ({"since": instant}, "--from and --to go together"),
+        ({"due": [instant], "undo": True}, "nothing to undo"),
+        ({"due": [datetime.fromisoformat(BEGIN)]}, "no delivery is due then"),
+    ):
+        with pytest.raises(dq.DqError, match=reason):
+            dq.excuse("registry", **arguments, **named)
+
+
+def _json(document: object) -> Any:
+    """A document as JSON has it, in which all ids of incidents are the same."""
+    return json.loads(re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "id", json.dumps(document)))
 
 
 def _agree(command: Place, function: Place, name: str, *paths: str, code: int) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import typer
 
 from dq.alerts.incident import IncidentState
-from dq.alerts.record import acknowledge
-from dq.cli.context import here
+from dq.cli.context import at
 from dq.cli.options import CHANNEL
-from dq.cli.shown import alerts
+from dq.cli.shown.alerts import report, short
 from dq.cli.terminal import output
-from dq.operations.alerting import send
-from dq.operations.alerting import send as sending
-from dq.operations.alerting.send import short
+from dq.operations.incidents import acknowledge
 
 
 def command(
@@ -32,25 +29,16 @@ def command(
 
     Example: dq ack 3f2a91c0 --by ana
     """
-    world, who = here(as_of), send.person(by)
-    store = world.store()
-    with store.write() as tx:
-        asked = send.named(tx, incident)
-        done = {one.id: acknowledge(tx, one.id, who, world.now()) is not None for one in asked}
-    drained = sending.send(world, store, alerts.painted(output.aside), channel)
+    outcome = acknowledge(incident, by=by, channel=channel, now=at(as_of))
     if format is output.Format.JSON:
-        output.as_json(
-            [{"id": one.id, "key": str(one.key), "acknowledged": done[one.id],
-              "by": who if done[one.id] else one.acked_by, "state": "acked" if done[one.id] else one.state}
-             for one in asked]
-        )  # fmt: skip
+        output.as_json(outcome.as_list())
     else:
-        for one in asked:
-            if done[one.id]:
-                output.line(f"{short(one)} {one.key}: {who} is on it.")
-            elif one.state is IncidentState.ACKED:
-                output.line(f"{short(one)} {one.key}: {one.acked_by} is on it already.")
+        for row in outcome.incidents:
+            if row.id in outcome.acknowledged:
+                output.line(f"{short(row)} {row.key}: {outcome.by} is on it.")
+            elif row.state is IncidentState.ACKED:
+                output.line(f"{short(row)} {row.key}: {row.acked_by} is on it already.")
             else:
-                output.line(f"{short(one)} {one.key}: it is over ({one.state.replace('_', ' ')}).")
-    over = [one for one in asked if not done[one.id] and one.state is not IncidentState.ACKED]
-    raise typer.Exit(alerts.report(drained) or (2 if over else 0))
+                output.line(f"{short(row)} {row.key}: it is over ({row.state.replace('_', ' ')}).")
+    report(outcome.drained)
+    raise typer.Exit(outcome.exit_code)

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
-from itertools import islice
 from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
+from dq.cli.context import at
 from dq.cli.options import CHANNEL
-from dq.cli.shown import alerts
+from dq.cli.shown.alerts import report
 from dq.cli.terminal import output
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.slo import Slo
-from dq.dataquality.delivery import cycle_store, replay
-from dq.dataquality.delivery import cycle_store as excuses
-from dq.dataquality.delivery.cycle_store import Excuse
-from dq.operations.alerting import send
-from dq.operations.key_ownership import settled
-from dq.operations.registry_files import load, slos
 from dq.operations.runtime.context import instant
-
-_MOST = 10_000
-_MOMENT = timedelta(microseconds=1)
+from dq.operations.schedule import excuse
 
 
 def command(
@@ -50,67 +37,22 @@ def command(
 
     Example: dq excuse orders.odcs.yaml --due 2026-05-01T06:00:00Z --by ann --reason 'planned outage'
     """
-    world = here(paths=paths)
-    store = world.store()
-    loaded = settled(world, store, load(paths, world.note))
-    promises, wrong = slos(loaded, world.note)
-    if not by.strip() or not reason.strip():
-        raise UsageError("an excuse needs who and why.", "Write --by and --reason.")
-    wanted = {one.key: one for one in promises if slo in (None, one.id)}
-    now = world.now()
-    tell = send.teller(world, loaded.contracts, channel)
-    asked = _asked(due, since, until)
-    with store.write() as tx:
-        named = [
-            Excuse(key, at, now, by.strip(), reason.strip(), undo)
-            for key, one in wanted.items()
-            for at in asked(one, [kept.cycle.due_at for kept in cycle_store.all_cycles(tx, key)])
-        ]
-        # Only an excuse can be undone.
-        words = excuses.excused_only(tx, named) if undo else named
-        turns = replay.excuse(tx, wanted, words, now, tell)
-    if named and not words:
-        raise UsageError(
-            "no delivery due then is excused: nothing to undo.",
-            "See 'dq status --format json' for what is excused.",
-        )
-    if not words:
-        raise UsageError(
-            "no delivery is due then.",
-            "See 'dq schedule explain', and 'dq status --format json' for the past.",
-        )
-    drained = send.send(world, store, alerts.painted(output.aside), channel)
-    output.notes([*loaded.findings, *wrong])
+    outcome = excuse(
+        paths,
+        by=by,
+        reason=reason,
+        due=[instant(text) for text in due],
+        since=at(since),
+        until=at(until),
+        slo=slo,
+        undo=undo,
+        channel=channel,
+    )
+    output.notes(outcome.findings)
     if format is output.Format.JSON:
-        output.as_json(
-            [{"contract": one.key[0], "object": one.key[1], "slo": one.key[2],
-              "due_at": one.due_at.isoformat(), "undone": undo} for one in words]
-        )  # fmt: skip
+        output.as_json(outcome.as_list())
     else:
-        output.line(
-            f"{'counted again' if undo else 'excused'}: {len(words)}, of them judged before: {len(turns)}"
-        )
-    raise typer.Exit(alerts.report(drained) or (3 if loaded.findings or wrong else 0))
-
-
-def _asked(
-    due: Iterable[str], since: str | None, until: str | None
-) -> Callable[[Slo, Iterable[datetime]], list[datetime]]:
-    """Gives the due instants of a promise that were asked for: of its schedule, and of its past."""
-    if (since is None) != (until is None):
-        raise UsageError("--from and --to go together.", "Write both.")
-    named = {instant(text) for text in due}
-    first, last = (instant(since), instant(until)) if since and until else (None, None)
-
-    def dues(one: Slo, past: Iterable[datetime]) -> list[datetime]:
-        found = {at.at for moment in named for at in one.schedule.between(moment - _MOMENT, moment)}
-        if first and last:
-            found |= {at.at for at in islice(one.schedule.between(first - _MOMENT, last), _MOST + 1)}
-        if len(found) > _MOST:
-            raise UsageError(
-                f"{one.id} has more than {_MOST:,} deliveries in that time.", "Excuse a shorter time."
-            )
-        found |= {at for at in past if at in named or (first and last and first <= at <= last)}
-        return sorted(found)
-
-    return dues
+        what = "counted again" if undo else "excused"
+        output.line(f"{what}: {len(outcome.excuses)}, of them judged before: {outcome.judged}")
+    report(outcome.drained)
+    raise typer.Exit(outcome.exit_code)

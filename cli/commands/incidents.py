@@ -7,23 +7,19 @@ from datetime import datetime
 
 import typer
 
-from dq.alerts import incident_store, silences
+from dq.alerts import silences
 from dq.alerts.incident import Incident
-from dq.alerts.incident_store import PastStep, rewound, standing_at, steps_until
+from dq.alerts.incident_store import PastStep
 from dq.alerts.silences import AlertSilence
-from dq.cli.commands.silence import as_dict as silence_as_dict
-from dq.cli.context import here
+from dq.cli.context import at
+from dq.cli.shown.alerts import short
 from dq.cli.terminal import output
-from dq.contracts.shared.units import iso
-from dq.operations.alerting import send
-from dq.operations.alerting.send import short
-
-_MOST = 200
+from dq.operations.incidents import NEWEST, SHOWN, incidents
 
 
 def command(
     incident: str = typer.Argument(None, help="One incident by the beginning of its id: all that is known."),
-    all_: bool = typer.Option(False, "--all", help=f"The ended ones too: the newest {_MOST}."),
+    all_: bool = typer.Option(False, "--all", help=f"The ended ones too: the newest {NEWEST}."),
     contract: str = typer.Option(None, "--contract", help="Only of this contract, or contract/object."),
     as_of: str = output.AS_OF,
     format: output.PageFormat = output.PAGE_FORMAT,
@@ -34,31 +30,15 @@ def command(
 
     Example: dq incidents 3f2a91c0
     """
-    world = here(as_of)
-    now, at = world.now(), world.as_of
-    with world.store().read() as tx:
-        if incident is not None:
-            found = rewound(tx, send.named(tx, incident), at)
-            if len(found) == 1:
-                steps = steps_until(incident_store.history(tx, found[0].id), at)
-                _show_one(found[0], steps, now, format)
-                return
-        else:
-            newest = rewound(tx, incident_store.newest_of_all(tx, _MOST, contract), at) if all_ else []
-            found = newest if all_ else standing_at(tx, at)
-        holding = silences.active(tx, now)
-    found = [one for one in found if contract is None or send.is_of(one, contract)]
+    outcome = incidents(incident, ended=all_, contract=contract, now=at(as_of))
     if format is output.PageFormat.JSON:
-        output.as_json(
-            {
-                "incidents": [_as_dict(one, now) for one in found],
-                "silences": [silence_as_dict(one) for one in holding],
-            }
-        )
+        output.as_json(outcome.as_dict())
+    elif outcome.history is not None:
+        _show_one(outcome.incidents[0], outcome.history, outcome.at, format)
     elif format is output.PageFormat.MARKDOWN:
-        output.block(_as_markdown(found, holding, now))
+        output.block(_as_markdown(outcome.incidents, outcome.silences, outcome.at))
     else:
-        _show(found, holding, now)
+        _show(outcome.incidents, outcome.silences, outcome.at)
 
 
 def _show(found: Sequence[Incident], holding: Sequence[AlertSilence], now: datetime) -> None:
@@ -79,16 +59,21 @@ def _cells(one: Incident, now: datetime) -> tuple[str, ...]:
     return (short(one), _state(one, now), one.severity, _instant(one.opened_at), str(one.key), what)
 
 
-def _state(one: Incident, now: datetime) -> str:
-    hushed = one.silenced_until is not None and one.silenced_until > now
-    return ", ".join(send.flags(one, hushed))
+def _state(incident: Incident, now: datetime) -> str:
+    """The state of an incident and what else holds of it, in words."""
+    words = [incident.state.replace("_", " ")]
+    if incident.silenced_until is not None and incident.silenced_until > now:
+        words.append("silenced")
+    if incident.root_id and not incident.state.closed:
+        words.append(f"waits for {incident.root_id[:SHOWN]}")
+    if incident.holds_up and not incident.state.closed:
+        words.append(f"holds up {len(incident.holds_up)}")
+    if incident.flapping_since:
+        words.append("flapping")
+    return ", ".join(words)
 
 
 def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: output.PageFormat) -> None:
-    if form is output.PageFormat.JSON:
-        history = [_step(step) for step in steps]
-        output.as_json({**_as_dict(one, now), "history": history})
-        return
     facts = [
         ("id", one.id),
         ("promise", str(one.key)),
@@ -138,40 +123,6 @@ def _as_markdown(found: Sequence[Incident], holding: Sequence[AlertSilence], now
         "\n\n".join(["## Incidents", table(_HEADER, rows) if rows else "No incident is open.", *silent])
         + "\n"
     )
-
-
-def _step(step: PastStep) -> dict[str, object]:
-    return {
-        "at": step.at.isoformat(),
-        "kind": step.kind,
-        "revision": step.revision,
-        "subject": step.subject,
-        "detail": step.detail,
-    }
-
-
-def _as_dict(one: Incident, now: datetime) -> dict[str, object]:
-    hushed = one.silenced_until if one.silenced_until and one.silenced_until > now else None
-    return {
-        "id": one.id,
-        "contract": one.key.contract,
-        "object": one.key.object,
-        "group": one.key.group,
-        "state": one.state,
-        "severity": one.severity,
-        "title": one.title,
-        "opened_at": one.opened_at.isoformat(),
-        "resolved_at": iso(one.resolved_at),
-        "acked_at": iso(one.acked_at),
-        "acked_by": one.acked_by,
-        "silenced_until": iso(hushed),
-        "silenced_why": one.silenced_why if hushed else None,
-        "root": one.root_id,
-        "holds_up": list(one.holds_up),
-        "flapping_since": iso(one.flapping_since),
-        "breaches": one.breaches,
-        "open": list(one.open_subjects),
-    }
 
 
 def _instant(at: datetime | None) -> str:

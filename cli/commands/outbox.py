@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from dq.alerts.outbox import drain
-from dq.cli.context import here
 from dq.cli.terminal import output
-from dq.contracts.shared.outcome import UsageError
-from dq.operations.alerting.send import outstanding_as_dict, told
+from dq.operations.alerting.send import told
+from dq.operations.incidents import outbox
 
 
 def command(
@@ -26,24 +24,14 @@ def command(
 
     Example: dq outbox
     """
-    world = here()
-    store = world.store()
-    if dismiss is not None:
-        channel, _, target = dismiss.partition(":")
-        if not (by or "").strip():
-            raise UsageError("a dismissal needs who.", "Write --by.")
-        with store.write() as tx:
-            gone = drain.dismiss(tx, channel, target, by.strip(), world.now())
-        if not gone:
-            raise UsageError(f"{dismiss!r} has refused nothing.", "See 'dq outbox'.")
-        output.note(f"let go of: {gone}")
-    with store.read() as tx:
-        left = drain.all_of(tx, world.now())
+    outcome = outbox(dismiss=dismiss, by=by)
+    if outcome.dismissed:
+        output.note(f"let go of: {outcome.dismissed}")
     if format is output.Format.JSON:
-        output.as_json([outstanding_as_dict(one) for one in left])
+        output.as_json(outcome.as_list())
     else:
-        for one in left:
-            output.line(told(one))
-        if not left:
+        for row in outcome.outstanding:
+            output.line(told(row))
+        if not outcome.outstanding:
             output.line("Nothing waits, and nothing was refused.")
-    raise typer.Exit(4 if any(one.stuck for one in left) else 0)
+    raise typer.Exit(outcome.exit_code)

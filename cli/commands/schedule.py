@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from itertools import islice
 from pathlib import Path
 
 import typer
 
-from dq.cli.context import here, note
+from dq.cli.context import at
 from dq.cli.terminal import output
-from dq.contracts.schedule import (
-    Cycle,
-    Dialect,
-    DstPolicy,
-    Due,
-    Note,
-    Schedule,
-    convert,
-    dst_hazards,
-    parse,
-    zone,
-)
-from dq.contracts.schedule import cycle as outlook
-from dq.contracts.shared.outcome import TextFault, UsageError
-from dq.contracts.shared.units import iso
-from dq.contracts.slo import Slo
+from dq.contracts.schedule import Dialect, DstPolicy, Note, Schedule, convert, zone
+from dq.contracts.shared.outcome import TextFault
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.notify import local_time
-from dq.operations.registry_files import load, slos
-from dq.operations.runtime.context import instant
+from dq.operations.schedule import (
+    ConvertOutcome,
+    DeliverySchedule,
+    convert_schedule,
+    hazard,
+    next_deliveries,
+    next_dues,
+    utc,
+)
 
 app = typer.Typer(no_args_is_help=True)
 
-# Clock changes and calendars are compared and told this far ahead.
-_AHEAD = timedelta(days=731)
+# So many clock changes are printed.
 _MOST = 6
 
 
@@ -60,35 +49,22 @@ def following(
 
     Example: dq schedule next '30 2 * * *' --tz America/New_York --after 2026-03-07T12:00:00Z
     """
-    start = instant(after) if after else here().now()
-    schedule = parse(expression, timezone=tz, dialect=dialect, dst=dst)
-    if isinstance(schedule, TextFault):
-        raise _refused(schedule, {"expression": expression, "timezone": tz, "next_due_utc": []}, format)
-    dues = list(islice(schedule.after(start), count))
+    outcome = next_dues(expression, timezone=tz, after=at(after), count=count, dst=dst, dialect=dialect)
     if format is output.Format.JSON:
-        output.as_json(
-            {
-                "expression": expression,
-                "timezone": tz,
-                "dialect": schedule.dialect,
-                "dst": schedule.dst,
-                "next_due_utc": [_utc(due.at) for due in dues],
-                "ended": len(dues) < count,
-                "finding": None,
-            }
-        )
-        return
-    local = zone(tz)
-    for due in dues:
-        note = "" if due.note is Note.NORMAL else f"  ({due.note.replace('_', ' ')})"
-        there = "" if isinstance(local, TextFault) else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
-        output.line(f"{_utc(due.at)}{there}{note}")
-    if len(dues) < count:
-        output.line("The schedule ends here.")
-
-
-def _utc(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        output.as_json(outcome.as_dict())
+    elif outcome.fault is not None:
+        _refused(outcome.fault)
+    else:
+        local = zone(tz)
+        for due in outcome.dues:
+            note = "" if due.note is Note.NORMAL else f"  ({due.note.replace('_', ' ')})"
+            civil = (
+                "" if isinstance(local, TextFault) else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
+            )
+            output.line(f"{utc(due.at)}{civil}{note}")
+        if len(outcome.dues) < count:
+            output.line("The schedule ends here.")
+    raise typer.Exit(outcome.exit_code)
 
 
 @app.command()
@@ -104,95 +80,38 @@ def explain(
 
     Example: dq schedule explain orders.odcs.yaml
     """
-    start = instant(after) if after else here(paths=[contract]).now()
-    loaded = load([contract], note)
-    promises, wrong = slos(loaded, note)
-    findings = [*loaded.findings, *wrong]
-    output.notes(findings)
+    outcome = next_deliveries(contract, after=at(after), count=count)
+    output.notes(outcome.findings)
     if format is output.Format.JSON:
-        output.as_json([_as_dict(slo, start, count) for slo in promises])
+        output.as_json(outcome.as_list())
     else:
-        for slo in promises:
-            _describe(slo, start, count)
-        if not promises:
+        for schedule in outcome.schedules:
+            _describe(schedule)
+        if not outcome.schedules:
             output.line("no delivery is promised")
-    raise typer.Exit(3 if findings else 0)
+    raise typer.Exit(outcome.exit_code)
 
 
-def _next(slo: Slo, start: datetime, count: int) -> list[Cycle]:
-    # An endless schedule is asked as far as its next dues only.
-    dues = list(islice(slo.schedule.after(start), count))
-    return list(slo.cycles(start, dues[-1].at)) if dues else []
-
-
-def _describe(slo: Slo, start: datetime, count: int) -> None:
-    schedule = slo.schedule
+def _describe(deliveries: DeliverySchedule) -> None:
+    slo = deliveries.slo
     output.line(output.styled("/".join(slo.key), bold=True))
-    output.line(f"  {schedule.expression}: {convert.reading(schedule)}")
-    following = _next(slo, start, count)
-    for cycle in following:
+    output.line(f"  {slo.schedule.expression}: {convert.reading(slo.schedule)}")
+    for cycle in deliveries.cycles:
         note = "" if cycle.note is Note.NORMAL else f"  ({cycle.note.replace('_', ' ')})"
         output.line(
-            f"  due {local_time(slo, cycle.due_at)} = {_utc(cycle.due_at)}, "
-            f"breach {local_time(slo, cycle.breach_at)} = {_utc(cycle.breach_at)}{note}"
+            f"  due {local_time(slo, cycle.due_at)} = {utc(cycle.due_at)}, "
+            f"breach {local_time(slo, cycle.breach_at)} = {utc(cycle.breach_at)}{note}"
         )
         output.line(f"      {', '.join(map(label, cycle.partitions)) or 'a snapshot'}")
         if cycle.excuse:
             output.line(f"      {cycle.excuse}")
-    if len(following) < count:
+    if len(deliveries.cycles) < deliveries.count:
         output.line("  The schedule ends here.")
-    if following:
-        for changed in outlook.changed_days(schedule, start, following[-1].due_at):
-            to = f" to {changed.due_on:%a %Y-%m-%d}" if changed.due_on else ""
-            output.line(f"  calendar: {changed.day:%a %Y-%m-%d}: {changed.effect}{to}. {changed.reason}")
-    for hazard in dst_hazards(schedule, start)[:_MOST]:
-        output.line(f"  clock change: {_hazard(hazard, schedule)}")
-
-
-def _hazard(due: Due, schedule: Schedule) -> str:
-    if due.note is not Note.GAP:
-        return f"{due.nominal:%Y-%m-%d %H:%M} stands on the clock twice; due the first time, {_utc(due.at)}"
-    became = {
-        DstPolicy.VIXIE: f"due at the change, {_utc(due.at)}",
-        DstPolicy.SKIP: "no delivery that night",
-        DstPolicy.SHIFT: "due later by the gap",
-    }
-    return f"{due.nominal:%Y-%m-%d %H:%M} stands on no clock: {became[schedule.dst]}"
-
-
-def _as_dict(slo: Slo, start: datetime, count: int) -> dict[str, object]:
-    following = _next(slo, start, count)
-    end = following[-1].due_at if following else start
-    return {
-        "contract": slo.contract.key,
-        "object": slo.object.name,
-        "slo": slo.id,
-        "schedule": slo.schedule.expression,
-        "timezone": slo.schedule.timezone,
-        "reading": convert.reading(slo.schedule),
-        "cycles": [
-            {
-                "due_at": _utc(cycle.due_at),
-                "breach_at": _utc(cycle.breach_at),
-                "nominal": cycle.nominal.isoformat(),
-                "note": cycle.note,
-                "partitions": [label(one) for one in cycle.partitions],
-                "excuse": cycle.excuse or None,
-            }
-            for cycle in following
-        ],
-        "ended": len(following) < count,
-        "calendar": [
-            {
-                "day": one.day.isoformat(),
-                "effect": one.effect,
-                "due_on": iso(one.due_on),
-                "reason": one.reason,
-            }
-            for one in outlook.changed_days(slo.schedule, start, end)
-        ],
-        "clock_changes": [_hazard(one, slo.schedule) for one in dst_hazards(slo.schedule, start)],
-    }
+    for changed in deliveries.calendar:
+        to = f" to {changed.due_on:%a %Y-%m-%d}" if changed.due_on else ""
+        output.line(f"  calendar: {changed.day:%a %Y-%m-%d}: {changed.effect}{to}. {changed.reason}")
+    for due in deliveries.clock_changes[:_MOST]:
+        output.line(f"  clock change: {hazard(due, slo.schedule)}")
 
 
 @app.command("convert")
@@ -211,60 +130,41 @@ def converted(
 
     Example: dq schedule convert '0 6 1 * 1' --tz Europe/Berlin
     """
-    start = instant(after) if after else here().now()
-    aws = expression.strip().lower().startswith(("cron(", "rate("))
-    before, there = (Dialect.EVENTBRIDGE, Dialect.UNIX) if aws else (Dialect.UNIX, Dialect.EVENTBRIDGE)
-    refusal = {"expression": expression, "converted": []}
-    source = parse(expression, timezone=tz, dialect=before)
-    if isinstance(source, TextFault):
-        raise _refused(source, refusal, format)
-    made = convert.to_unix(source) if aws else convert.to_eventbridge(source)
-    if isinstance(made, TextFault):
-        raise _refused(made, refusal, format)
-    read = [parse(text, timezone=tz, dialect=there) for text in made]
-    targets = [one for one in read if isinstance(one, Schedule)]
-    apart = list(convert.differences([source], targets, start, start + _AHEAD))
+    outcome = convert_schedule(expression, timezone=tz, after=at(after))
     if format is output.Format.JSON:
-        output.as_json(
-            {
-                "expression": expression,
-                "dialect": before,
-                "reading": convert.reading(source),
-                "to": there,
-                "converted": [{"text": one.expression, "reading": convert.reading(one)} for one in targets],
-                "timezone": tz,
-                "differences": [
-                    {"at": _utc(one.at), before: one.first is not None, there: one.second is not None}
-                    for one in apart
-                ],
-                "finding": None,
-            }
-        )
-        return
-    for dialect, schedule in ((before, source), *((there, one) for one in targets)):
+        output.as_json(outcome.as_dict())
+    elif outcome.source is None:
+        _refused(outcome.fault)
+    else:
+        _describe_conversion(outcome, outcome.source)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _describe_conversion(outcome: ConvertOutcome, source: Schedule) -> None:
+    before, there = outcome.dialects
+    for dialect, schedule in ((before, source), *((there, target) for target in outcome.targets)):
         output.line(f"{dialect:<12} {schedule.expression}")
         output.line(f"             {convert.reading(schedule)}")
-    if len(targets) > 1:
+    if len(outcome.targets) > 1:
         output.line(
             "EventBridge joins no day of the month with a weekday: it takes one schedule for each, "
             "and starts twice on a day that meets both."
         )
-    if there is Dialect.EVENTBRIDGE and tz != "UTC":
+    if there is Dialect.EVENTBRIDGE and outcome.timezone != "UTC":
         output.line(
-            f"EventBridge Scheduler takes the zone ({tz}) beside it; rules of EventBridge are in UTC."
+            f"EventBridge Scheduler takes the zone ({outcome.timezone}) beside it; "
+            "rules of EventBridge are in UTC."
         )
-    for one in apart[:_MOST]:
-        who = before if one.first is not None else there
-        output.line(f"  clock change: at {_utc(one.at)} only {who} is due")
+    apart = outcome.differences
+    for row in apart[:_MOST]:
+        who = before if row.first is not None else there
+        output.line(f"  clock change: at {utc(row.at)} only {who} is due")
     if len(apart) > _MOST:
         output.line(f"  and at {len(apart) - _MOST} instants more within two years")
     if apart and there is Dialect.UNIX:
         output.line("  In a contract, 'dst: skip' keeps what EventBridge does.")
 
 
-def _refused(made: TextFault, said: Mapping[str, object], form: output.Format) -> typer.Exit:
-    if form is output.Format.JSON:
-        output.as_json({**said, "finding": {"rule": made.code, "message": made.message, "mend": made.mend}})
-    else:
-        output.line(f"{made.code}: {made.message} {made.mend}")
-    return typer.Exit(UsageError.exit_code)
+def _refused(fault: TextFault | None) -> None:
+    if fault is not None:
+        output.line(f"{fault.code}: {fault.message} {fault.mend}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from dq.alerts.incident import Incident
 from dq.alerts.message import COMMAND
 from dq.alerts.outbox.drain import Drained
 from dq.cli.context import note
 from dq.cli.terminal import output
 from dq.operations.alerting import send
+from dq.operations.incidents import SHOWN
 
 # By the signs that a block begins with; see alerts/channels/console.py.
 _COLOURS: Mapping[str, str] = {"[!]": "red", "[~]": "yellow", "[ok]": "green", "[-]": "blue"}
@@ -40,3 +42,8 @@ def report(drained: Drained) -> int:
     for text in send.undelivered(drained):
         note(text)
     return send.exit_code(drained)
+
+
+def short(incident: Incident) -> str:
+    """The beginning of an incident's id, as commands take it."""
+    return incident.id[:SHOWN]

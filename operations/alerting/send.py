@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,9 +12,8 @@ from typing import NoReturn
 
 from sqlalchemy import Connection
 
-from dq.alerts import channels, incident_store
+from dq.alerts import channels
 from dq.alerts.channel import Open, Press
-from dq.alerts.incident import Incident
 from dq.alerts.interactions import press
 from dq.alerts.outbox import drain as outstanding
 from dq.alerts.outbox.drain import Drained, Outstanding, drain
@@ -30,7 +28,7 @@ from dq.dataquality.delivery.cycle import PastMiss
 from dq.dataquality.delivery.notify import PLATFORM, misses_digest, misses_summary
 from dq.operations.alerting import downstream, enrichment
 from dq.operations.alerting.routes import FROM_CONTRACT, platform_route, routes, settings_of
-from dq.operations.runtime.context import World, user
+from dq.operations.runtime.context import World
 from dq.store.engine import Store
 
 # Alerts as commands send them: events recorded, channels opened, the outbox emptied.
@@ -201,82 +199,6 @@ def outstanding_as_dict(one: Outstanding) -> dict[str, object]:
 
 def _at(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M}Z"
-
-
-# Incidents as people name them on a command line, and who the people are.
-
-SHOWN = 8
-"""So many signs of an id are shown, and so many tell one incident from the others."""
-
-_MOST = 200
-_ID = re.compile(r"[0-9a-f-]{4,36}", re.IGNORECASE)
-_MEND = "See 'dq incidents' for those that are open, and 'dq incidents --all' for the others."
-
-
-def short(incident: Incident) -> str:
-    """The beginning of an incident's id, as commands take it."""
-    return incident.id[:SHOWN]
-
-
-def by_id(tx: Connection, text: str) -> Incident | None:
-    """The incident whose id begins so, if any. Raises UsageError where several do."""
-    if not _ID.fullmatch(text):
-        return None
-    found = incident_store.by_prefix(tx, text.lower())
-    if len(found) > 1:
-        names = ", ".join(one.id for one in found)
-        raise UsageError(f"several incidents begin with {text!r}: {names}.", "Write more of the id.")
-    return found[0] if found else None
-
-
-def named(tx: Connection, text: str) -> list[Incident]:
-    """The incident of an id or the beginning of one, or the open ones of a contract, object or promise.
-
-    `text` is an id, or a contract's key, or contract/object, or contract/object/promise. Raises UsageError
-    where there is none.
-    """
-    found = by_id(tx, text)
-    if found is not None:
-        return [found]
-    open_ = [one for one in incident_store.standing(tx) if is_of(one, text)]
-    if not open_:
-        raise UsageError(f"there is no open incident {text!r}.", _MEND)
-    return open_
-
-
-def is_of(incident: Incident, text: str) -> bool:
-    """Whether the incident is about this contract, contract/object or contract/object/promise."""
-    key = incident.key
-    return text in (key.contract, f"{key.contract}/{key.object}", str(key))
-
-
-def person(by: str | None) -> str:
-    """Who acts: as the command line says, else the user of the operating system."""
-    return words(by if by is not None else user(), "--by", "ana@example.com")
-
-
-def words(text: str, option: str, example: str) -> str:
-    """What somebody says of themselves or of a reason. Raises UsageError where it says nothing."""
-    said = " ".join(text.split())
-    if not said:
-        raise UsageError(f"{option} is empty.", f"Write it like {option} {example!r}.")
-    if len(said) > _MOST:
-        raise UsageError(f"{option} has {len(said)} signs, more than {_MOST}.", "Say it shorter.")
-    return said
-
-
-def flags(incident: Incident, hushed: bool) -> Sequence[str]:
-    """The state of an incident and what else holds of it, in words."""
-    said = [incident.state.replace("_", " ")]
-    if hushed:
-        said.append("silenced")
-    if incident.root_id and not incident.state.closed:
-        said.append(f"waits for {incident.root_id[:SHOWN]}")
-    if incident.holds_up and not incident.state.closed:
-        said.append(f"holds up {len(incident.holds_up)}")
-    if incident.flapping_since:
-        said.append("flapping")
-    return said
 
 
 # Buttons below alerts: `dq watch --every` listens while it waits, where a channel is set up for it.

@@ -36,17 +36,22 @@ CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
 
 
 class Messages:
-    """What an operation says while it works, besides its outcome: notes, and what is going on.
+    """What an operation says while it works, besides its outcome: notes, alerts, and what is going on.
 
-    It keeps the notes, in their order. A command line shows them as they come, by a subclass.
+    It keeps notes and alerts, in their order. A command line shows them as they come, by a subclass.
     """
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self.alerts: list[str] = []
 
     def note(self, text: str) -> None:
         """Something that the caller should know, and that is neither a finding nor an error."""
         self.notes.append(text)
+
+    def alert(self, text: str) -> None:
+        """A block of the console's channel. Raises OSError where it could not be shown."""
+        self.alerts.append(text)
 
     def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
         """Until the end of the block, this is what takes the time."""
@@ -59,6 +64,10 @@ class Messages:
     def program_output(self) -> AbstractContextManager[None]:
         """Until the end of the block, a program is started that may write what it likes for all its life."""
         return nullcontext()
+
+
+MESSAGES: ContextVar[Callable[[], Messages]] = ContextVar("MESSAGES", default=Messages)
+"""What makes the messages of each call: a command line puts its terminal in, for the time of one command."""
 
 
 class Progress(Protocol):
@@ -213,7 +222,7 @@ def here(
                 "Put it elsewhere, and name it with DQ_CONFIG or --config.",
             )
     at = instant(as_of) if as_of else None
-    return World(environment, folder, at, chosen, registries, messages or Messages())
+    return World(environment, folder, at, chosen, registries, messages or MESSAGES.get()())
 
 
 def called(
@@ -227,8 +236,7 @@ def called(
 
     Raises as `here`, and UsageError for no path at all and for a `now` without zone.
     """
-    if now is not None and now.tzinfo is None:
-        raise UsageError(f"now={now!r} has no zone.", "Give an aware datetime.")
+    as_of = aware("now", now)
     working = Path(folder) if folder is not None else None
     given = () if paths is None else [paths] if isinstance(paths, Path | str) else paths
     listed = [Path(path) for path in given]
@@ -236,7 +244,17 @@ def called(
         raise UsageError("no contract was given.", "Give a file, a folder, or several.")
     places = tuple(listed if working is None else [working / path for path in listed])
     world = here(None, places, working)
-    return replace(world, as_of=now.astimezone(UTC) if now is not None else None), places
+    return replace(world, as_of=as_of), places
+
+
+def aware(name: str, moment: datetime | None) -> datetime | None:
+    """The instant in UTC; None stays None. Raises UsageError, with its `name`, for one without a zone."""
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        raise UsageError(f"{name}={moment!r} has no zone.", "Give an aware datetime.")
+    # Airflow's own kind of datetime loses its zone in some of what is done to it.
+    return datetime.fromisoformat(moment.isoformat()).astimezone(UTC)
 
 
 def user() -> str:

@@ -293,7 +293,7 @@ ALLOWED = {
     ),
     # methods that only have the name of a path's
     ("operations/alerting/send.py", "file"): (".open", "opens a channel"),
-    ("cli/commands/test_alert.py", "file"): (".open", "opens a channel"),
+    ("operations/incidents.py", "file"): (".open", "opens a channel"),
     ("registry/catalogs/__init__.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),
     ("contracts/sql/limits.py", "file"): (".replace/1", "a node of a statement"),
