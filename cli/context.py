@@ -1,16 +1,14 @@
-"""What a command hands to its operation: settings, clock, registries, and a terminal that shows its notes."""
+"""How operations speak to the terminal of a command line: notes, alerts and progress."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 
 from dq.cli.terminal import output, progress
-from dq.operations.runtime import context
-from dq.operations.runtime.context import MESSAGES, Messages, World, instant
+from dq.operations.runtime.context import MESSAGES, Messages, instant
 
 
 class TerminalMessages(Messages):
@@ -25,9 +23,6 @@ class TerminalMessages(Messages):
         note(text)
 
     def alert(self, text: str) -> None:
-        # Imported here: most commands send none.
-        from dq.cli.shown.alerts import painted
-
         super().alert(text)
         painted(self._show)(text)
 
@@ -46,6 +41,34 @@ def alerts_are_results() -> None:
     MESSAGES.set(partial(TerminalMessages, output.block))
 
 
+# By the signs that a block begins with; see alerts/channels/console.py.
+_COLOURS: Mapping[str, str] = {"[!]": "red", "[~]": "yellow", "[ok]": "green", "[-]": "blue"}
+
+
+def painted(write: Callable[[str], object]) -> Callable[[str], object]:
+    """Writes the blocks of the console's channel, in colours where the terminal shows them.
+
+    Raises OSError for one that could not be written: nobody has read it.
+    """
+
+    def paint(text: str) -> None:
+        head, *rest = text.split("\n")
+        colour = _COLOURS.get(head.partition(" ")[0], "")
+        lost = write("\n".join([output.styled(head, colour, bold=True), *map(_alert_line, rest)]))
+        if isinstance(lost, OSError):
+            raise lost
+
+    return paint
+
+
+def _alert_line(line: str) -> str:
+    # Imported here: most commands send no alert.
+    from dq.alerts.message import COMMAND
+
+    label = f"    {COMMAND}  "
+    return f"{label}{output.styled(line.removeprefix(label), bold=True)}" if line.startswith(label) else line
+
+
 def note(text: str) -> None:
     """A note of an operation, on stderr."""
     output.note(f"dq: {text}")
@@ -54,8 +77,3 @@ def note(text: str) -> None:
 def at(as_of: str | None) -> datetime | None:
     """The instant of `--as-of`, None without it. Raises UsageError for what is none."""
     return instant(as_of) if as_of else None
-
-
-def here(as_of: str | None = None, paths: Sequence[Path] = ()) -> World:
-    """The context of this process, for a command that reads the contracts at `paths`. Raises UsageError."""
-    return context.here(as_of, paths, messages=TerminalMessages())

@@ -165,7 +165,7 @@ def acknowledge(
         with store.write() as tx:
             matching = named(tx, incident)
             done = [row.id for row in matching if record.acknowledge(tx, row.id, who, world.now())]
-        drained = send.send(world, store, world.messages.alert, channel)
+        drained = send.send(world, store, channel)
     said = world.messages
     return AckOutcome(who, tuple(matching), frozenset(done), drained, tuple(said.alerts), tuple(said.notes))
 
@@ -241,7 +241,7 @@ def silence(
                 silence_store.end(tx, [row.id for row in ended], who, at)
             else:
                 concerned = silence_store.begin(tx, _pattern(tx, what), why, who, at, until)
-        drained = send.send(world, store, world.messages.alert, channel)
+        drained = send.send(world, store, channel)
     said = world.messages
     return SilenceOutcome(
         tuple(ended), until, tuple(concerned), drained, tuple(said.alerts), tuple(said.notes)

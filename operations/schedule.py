@@ -16,10 +16,9 @@ from dq.contracts.schedule.cycle import ChangedDay, changed_days
 from dq.contracts.shared.outcome import Finding, TextFault, UsageError
 from dq.contracts.shared.units import iso
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle_store, replay
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import Excuse
-from dq.dataquality.delivery.history import excusing
 from dq.operations.alerting import send
 from dq.operations.alerting.routes import FROM_CONTRACT
 from dq.operations.key_ownership import settled
@@ -362,7 +361,7 @@ def excuse(
             ]
             # Only an excuse can be undone.
             excuses = cycle_store.excused_only(tx, requested) if undo else requested
-            turns = excusing.excuse(tx, by_key, excuses, at, notify)
+            turns = replay.excuse(tx, by_key, excuses, at, notify)
         if requested and not excuses:
             raise UsageError(
                 "no delivery due then is excused: nothing to undo.",
@@ -373,7 +372,7 @@ def excuse(
                 "no delivery is due then.",
                 "See 'dq schedule explain', and 'dq status --format json' for the past.",
             )
-        drained = send.send(world, store, world.messages.alert, channel)
+        drained = send.send(world, store, channel)
     said, findings = world.messages, (*loaded.findings, *wrong)
     return ExcuseOutcome(
         tuple(excuses), undo, len(turns), drained, findings, tuple(said.alerts), tuple(said.notes)

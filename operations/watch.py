@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -116,12 +116,11 @@ def watch(
     world, places = called(paths, folder, now)
     heartbeat_url(world)
     request = WatchRequest(places, begin, server, channel, trust_clock)
-    shown: list[str] = []
     with closing(world.store()) as store:
         outcome = judge(world, store, request, Lookout().of_tick(world.settings.storage_seconds))
-        outcome = deliver(world, store, request, outcome, shown.append)
+        outcome = deliver(world, store, request, outcome)
         give_sign(world, store, outcome)
-    return replace(outcome, alerts=tuple(shown), notes=tuple(world.messages.notes))
+    return replace(outcome, alerts=tuple(world.messages.alerts), notes=tuple(world.messages.notes))
 
 
 def judge(world: World, store: Store, request: WatchRequest, lookout: Lookout) -> WatchOutcome:
@@ -184,13 +183,12 @@ def deliver(
     store: Store,
     request: WatchRequest,
     outcome: WatchOutcome,
-    write: Callable[[str], object],
     patience: timedelta | None = None,
 ) -> WatchOutcome:
-    """Send what waits; `write` is the console's channel. See `send.send` for `patience`."""
+    """Send what waits. See `send.send` for `patience`."""
     if outcome.tick is None:
         return outcome
-    return replace(outcome, drained=send.send(world, store, write, request.channel, patience))
+    return replace(outcome, drained=send.send(world, store, request.channel, patience))
 
 
 def give_sign(world: World, store: Store, outcome: WatchOutcome) -> None:

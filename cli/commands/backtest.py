@@ -7,7 +7,6 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.shown import past
 from dq.cli.shown.past import as_markdown, findings, in_repository
 from dq.cli.terminal import output
@@ -20,7 +19,7 @@ from dq.operations import backtest
 from dq.operations.backtest import PastRequest, UntestedPast, new_rules
 from dq.operations.check import Pair, formats, objects, with_rules
 from dq.operations.registry_files import load
-from dq.operations.runtime.context import processors
+from dq.operations.runtime.context import here, processors
 from dq.operations.runtime.spark import at_once, session
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat

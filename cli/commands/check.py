@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.context import here
+from dq.cli.context import alerts_are_results
 from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
 from dq.cli.shown import alerts, check
 from dq.cli.shown import check as oors
@@ -41,7 +41,7 @@ from dq.operations.check import (
 from dq.operations.key_ownership import settled
 from dq.operations.openlineage.recording import recording
 from dq.operations.registry_files import Loaded, load
-from dq.operations.runtime.context import processors
+from dq.operations.runtime.context import here, processors
 from dq.operations.runtime.spark import at_need, at_once, session, together
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ def command(
     """
     if dry_run and format is output.ResultFormat.OORS:
         raise UsageError("A dry run has no results for OORS.", "Write --format json, or leave --dry-run out.")
+    if format is output.ResultFormat.TEXT:
+        alerts_are_results()
     world = here(as_of, paths or [Path()])
     what = asked(partition, cycle, since, everything)
     store = world.store()
@@ -158,8 +160,7 @@ def command(
     check.reports(
         done, loaded.findings, format, oors.source("dq check", loaded.contracts, server, world.now())
     )
-    write = output.block if format is output.ResultFormat.TEXT else output.aside
-    undelivered = alerts.report(send.send(world, store, alerts.painted(write), channel))
+    undelivered = alerts.report(send.send(world, store, channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)

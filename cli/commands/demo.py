@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from dq.cli.commands import _ticks, portal, status
-from dq.cli.context import here, note
+from dq.cli.context import alerts_are_results, note
 from dq.cli.shown import alerts
 from dq.cli.shown.check import describe
 from dq.cli.shown.register import describe as describe_plan
@@ -30,7 +30,7 @@ from dq.operations.alerting import send
 from dq.operations.check import Setup, run
 from dq.operations.gate import judge
 from dq.operations.registry_files import Loaded, load, slos, watched
-from dq.operations.runtime.context import World, processors, written_instant
+from dq.operations.runtime.context import World, here, processors, written_instant
 from dq.operations.runtime.settings import Settings
 from dq.operations.runtime.spark import SparkAtNeed, session
 from dq.registry.catalog import CatalogSettings as CatalogSettings
@@ -61,6 +61,7 @@ def command(
     if tables is not None:
         _tables(tables)
         return
+    alerts_are_results()
     world = _world(folder)
     # Relative paths of the contracts are the same here as for the commands that are printed at the end.
     with chdir(world.folder):
@@ -176,7 +177,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: demo.Producer) -> No
                 )
             describe(report, quiet=True)
         _ticks.describe(done, quiet=True)
-        alerts.report(send.send(now, store, alerts.painted(output.block)))
+        alerts.report(send.send(now, store))
 
 
 def _title(text: str) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed, read
@@ -17,7 +16,7 @@ from dq.contracts.shared.outcome import Finding, Unreadable, UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
-from dq.operations.runtime.context import registry_root
+from dq.operations.runtime.context import here, registry_root
 from dq.operations.subscriptions import contents
 from dq.validators.compat import Comparison, DiffTerms, Judged, Mode, Verdict, diff
 from dq.validators.compat.classification.model import DEFAULT_ENGINES

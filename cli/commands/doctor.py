@@ -7,14 +7,13 @@ from functools import partial
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.options import ACCOUNT, ROLE
 from dq.cli.terminal import output
 from dq.operations import doctor
 from dq.operations import doctor as outside
 from dq.operations import doctor as state
 from dq.operations.doctor import Look, looks
-from dq.operations.runtime.context import World
+from dq.operations.runtime.context import World, here
 
 # What is looked at, in this order, and how many seconds each may take. A channel may take ten for itself.
 ASPECTS: tuple[tuple[str, Callable[[World], Iterable[Look]], float], ...] = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here, note
+from dq.cli.context import note
 from dq.cli.options import ACCOUNT, ROLE
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
@@ -18,6 +18,7 @@ from dq.contracts.shared.wording import counted
 from dq.contracts.yaml.writing import commented
 from dq.operations.import_ import ImportRequest, contract_of, found
 from dq.operations.registry_files import load
+from dq.operations.runtime.context import here
 from dq.registry.importing.comparison import differences
 from dq.registry.importing.model import FoundTable
 

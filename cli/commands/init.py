@@ -10,7 +10,6 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.files import POLICY_FILE, create
@@ -19,6 +18,7 @@ from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.outcome import TextFault, UsageError
 from dq.contracts.yaml.writing import quoted
+from dq.operations.runtime.context import here
 from dq.validators.git.repository import BRANCH, make_repository, require_none
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy.policy import Policy

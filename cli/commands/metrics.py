@@ -6,12 +6,11 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.access import files
 from dq.contracts.shared.outcome import UsageError
 from dq.operations.metrics import Samples, gather, gather_or_down, render
-from dq.operations.runtime.context import World
+from dq.operations.runtime.context import World, here
 
 
 def command(

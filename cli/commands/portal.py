@@ -7,11 +7,10 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.shared.wording import counted
 from dq.operations.portal import PortalOutcome, run
-from dq.operations.runtime.context import World, pace
+from dq.operations.runtime.context import World, here, pace
 from dq.portal.generation.state import PortalSummary
 
 app = typer.Typer(no_args_is_help=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.shown import past
 from dq.cli.terminal import output
 from dq.contracts.access import files
@@ -18,6 +17,7 @@ from dq.operations import propose
 from dq.operations.check import formats, objects
 from dq.operations.propose import PastRows
 from dq.operations.registry_files import load, only
+from dq.operations.runtime.context import here
 from dq.operations.runtime.spark import session
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.options import ACCOUNT, CATALOG, ROLE
 from dq.cli.shown import check
 from dq.cli.shown import check as oors
@@ -21,7 +20,7 @@ from dq.operations import publish_audit as auditing
 from dq.operations.openlineage.recording import Recording, recording
 from dq.operations.publish import CatalogChoice, Delivered, PublishRequest, as_row, deliver, send_pending
 from dq.operations.registry_files import chosen, load
-from dq.operations.runtime.context import World, instant
+from dq.operations.runtime.context import World, here, instant
 from dq.registry.publishing.publication import given_once
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.shown.register import as_markdown, describe, describe_governed, show_log
 from dq.cli.terminal import output
@@ -18,6 +17,7 @@ from dq.operations.register import (
     emit_landing_zone,
     run,
 )
+from dq.operations.runtime.context import here
 
 
 def command(

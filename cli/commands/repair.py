@@ -6,13 +6,12 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.terminal import output
 from dq.lake.paths import partition_folder
 from dq.operations.catalog_tables import server_choice
 from dq.operations.repair import RepairedTable, Repairs, run
-from dq.operations.runtime.context import registry_root
+from dq.operations.runtime.context import here, registry_root
 from dq.operations.runtime.spark import opened
 from dq.registry.table import fold_location
 

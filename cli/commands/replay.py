@@ -8,11 +8,10 @@ from datetime import datetime
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.dataquality.delivery.replay import Replayed
 from dq.operations.replay import run
-from dq.operations.runtime.context import instant
+from dq.operations.runtime.context import here, instant
 
 _DRAWN = 50
 

@@ -10,7 +10,6 @@ import typer
 
 from dq.alerts import silences
 from dq.cli.commands import _standings
-from dq.cli.context import here
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
 from dq.contracts.model import Contract
@@ -21,7 +20,7 @@ from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results.check_runs import StagedRun
 from dq.operations.alerting import send
-from dq.operations.runtime.context import World
+from dq.operations.runtime.context import World, here
 from dq.operations.status import Grouping, PromisesStanding, Quality, chosen_by, standings
 
 # How the last cycles are drawn, oldest first.

@@ -7,14 +7,13 @@ from pathlib import Path
 import typer
 
 from dq.alerts.retention import forget
-from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery import retention
 from dq.dataquality.delivery import retention as parquet
 from dq.dataquality.delivery import retention as soundness
-from dq.operations.runtime.context import elapsed
+from dq.operations.runtime.context import elapsed, here
 from dq.registry.publishing.publish import forget_publications, placed_deliveries
 from dq.store import version
 from dq.store.engine import found_version

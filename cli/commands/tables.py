@@ -6,11 +6,11 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.wording import counted
+from dq.operations.runtime.context import here
 
 
 def command(

@@ -7,13 +7,12 @@ from pathlib import Path, PurePosixPath
 
 import typer
 
-from dq.cli.context import here
 from dq.cli.terminal import output
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.operations.gate import GateOutcome, judge
-from dq.operations.runtime.context import World, processors, registry_root
+from dq.operations.runtime.context import World, here, processors, registry_root
 from dq.operations.validate import mode_of
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, moved

@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 
 from dq.cli.commands import _ticks
-from dq.cli.context import here, note
+from dq.cli.context import alerts_are_results, note
 from dq.cli.options import CHANNEL, PATHS
 from dq.cli.shown import alerts
 from dq.cli.terminal import output
@@ -20,7 +20,7 @@ from dq.contracts.shared.outcome import DqError
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.operations.alerting import send
 from dq.operations.heartbeat import heartbeat_url
-from dq.operations.runtime.context import World, instant, pace
+from dq.operations.runtime.context import World, here, instant, pace
 from dq.operations.watch import WatchOutcome, WatchRequest, deliver, give_sign, judge
 from dq.store.engine import Store
 
@@ -63,6 +63,8 @@ def command(
     request = WatchRequest(
         tuple(places), instant(since) if since else None, server, channel, trust_clock=trust_clock
     )
+    if format is output.Format.TEXT:
+        alerts_are_results()
     # A mistake in it is one of now, and not of the night.
     heartbeat_url(here(as_of, places))
     # It knows from tick to tick which storages are silent.
@@ -116,14 +118,13 @@ def _shown(
     output.notes(outcome.findings)
     judged = outcome.tick
     if form is output.Format.JSON:
-        outcome = deliver(world, store, request, outcome, alerts.painted(output.aside), patience)
+        outcome = deliver(world, store, request, outcome, patience)
         output.as_json(outcome.as_dict())
     else:
-        console = alerts.painted(output.block)
-        outcome = deliver(world, store, request, outcome, console, timedelta(0))
+        outcome = deliver(world, store, request, outcome, timedelta(0))
         _ticks.describe(judged)
         if outcome.drained is not None and outcome.drained.next_at is not None:
-            outcome = deliver(world, store, request, outcome, console, patience)
+            outcome = deliver(world, store, request, outcome, patience)
     if outcome.drained is not None:
         alerts.report(outcome.drained)
     return outcome

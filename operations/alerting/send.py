@@ -106,11 +106,10 @@ def reroute(world: World, store: Store, contracts: Iterable[Contract], channel: 
 def send(
     world: World,
     store: Store,
-    write: Callable[[str], object],
     channel: str = FROM_CONTRACT,
     patience: timedelta | None = None,
 ) -> Drained:
-    """Sends what the outbox holds through every channel that is set up; `write` is the console's.
+    """Send what the outbox holds through every channel that is set up; the console is `world.messages`.
 
     What has to wait is waited for as long as `patience`, by default as the settings say. Files are written
     only where the operator names them, by a setting or as the `channel` of all alerts.
@@ -129,7 +128,7 @@ def send(
             unset[name] = str(error)
             continue
         try:
-            opened[name] = one.open(settings, write)
+            opened[name] = one.open(settings, world.messages.alert)
         except DqError as error:
             # One that is not set up matters only when something waits for it.
             unset[name] = str(error)
