@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Status
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
-from dq.dataquality.answers.files import Shortcut, shortcut
-from dq.dataquality.answers.levers import Lever
 from dq.dataquality.answers.memory import LeftToSpark, answers
 from dq.dataquality.answers.partition_cache.cache import recalled
+from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.column import classified

@@ -12,10 +12,10 @@ from dq.contracts.access.access_policy import is_remote
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, UsageError
 from dq.contracts.types import DataType
-from dq.dataquality.answers.levers import ALL, Lever
 from dq.dataquality.answers.memory import LeftToSpark, SmallTable, small_table
 from dq.dataquality.answers.partition_cache.cache import Memory
 from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
+from dq.dataquality.answers.sources import ALL, Lever
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account

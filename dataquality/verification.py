@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
-from dq.dataquality.answers.files import Shortcut
+from dq.dataquality.answers.sources import Shortcut
 from dq.dataquality.answers.statistics.facts import File
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf, asked_by, result, subject

@@ -28,8 +28,8 @@ from dq.contracts.shared.outcome import (
 )
 from dq.contracts.shared.wording import counted, suggestion
 from dq.contracts.yaml.clause_name import namer
-from dq.dataquality.answers.levers import ALL, Lever
 from dq.dataquality.answers.partition_cache.store import PartLedger
+from dq.dataquality.answers.sources import ALL, Lever
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
 from dq.dataquality.clauses.kind import clauses_of

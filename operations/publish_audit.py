@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
-from dq.dataquality.answers.levers import ALL, NONE
+from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.foreign_key import Neighbours

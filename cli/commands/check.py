@@ -15,7 +15,7 @@ from dq.cli.shown import alerts, check
 from dq.cli.shown import check as oors
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import Unreadable, UsageError
-from dq.dataquality.answers.levers import ALL, NONE
+from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.report import Report
 from dq.dataquality.results import results_table as results

@@ -12,9 +12,7 @@ from dq.contracts.shared.outcome import CheckResult, DqError, Status, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
-from dq.dataquality.answers.files import Shortcut, shortcut
-from dq.dataquality.answers.levers import Lever
-from dq.dataquality.answers.statistics.prove import counted, provable
+from dq.dataquality.answers.sources import Lever, Shortcut, counted, provable, shortcut
 from dq.dataquality.backtest.partitions import FoundPartition, alike, key_sql, partitions, plain
 from dq.dataquality.backtest.report import Backtest, RuleHistory, UnreadPartition, Untold
 from dq.dataquality.clauses.clause import Clause, RowScope

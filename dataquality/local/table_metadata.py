@@ -13,7 +13,7 @@ from dq.contracts.access.access_policy import is_remote
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Status, Unreadable
 from dq.contracts.types import DataType, row_type
-from dq.dataquality.answers.statistics.writers import Statistic, counts_rows, distrusted
+from dq.dataquality.answers.statistics.facts import Statistic, counts_rows, distrusted
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.model.column import field as field_of

@@ -16,7 +16,7 @@ from oracle.writers import NO_VALUE, Writer
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
-from dq.dataquality.answers.levers import NONE, Lever
+from dq.dataquality.answers.sources import NONE, Lever
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from oracle.trees import SCHEMA, Row
 
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
-from dq.dataquality.answers.expression import truth
 from dq.dataquality.answers.python_tasks.condition import Condition, condition
+from dq.dataquality.answers.rows import truth
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.predicate import NoReading
 from dq.dataquality.sql.spark_predicate import predicate_sql

@@ -15,7 +15,7 @@ from oracle.promises import Json, properties, scopes, thresholds
 from oracle.values import has_map, types, values
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.levers import Lever
+from dq.dataquality.answers.sources import Lever
 
 NAMES = ("a", "Id", "select", "o`k", "x.y", "žluť", "two words")
 PART = "part"

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dq.contracts.access.access_policy import reach
+from dq.dataquality.answers.sources import source_of
 from dq.dataquality.answers.statistics.facts import Wanted
-from dq.dataquality.answers.statistics.prove import source_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.spark.readers.open import Dataset, locate, open_table
 from spark import terms

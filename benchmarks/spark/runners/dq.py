@@ -10,8 +10,8 @@ from typing import Any
 from dq.contracts.access.access_policy import reach
 from dq.contracts.shared.outcome import Status
 from dq.dataquality import Request, check
-from dq.dataquality.answers.levers import ALL, NONE, Lever
 from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
+from dq.dataquality.answers.sources import ALL, NONE, Lever
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.spark.readers.open import locate

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote
 
-from dq.dataquality.answers.levers import Lever
 from dq.dataquality.answers.partition_cache.folders import (
     Folder,
     Folders,
@@ -25,6 +24,7 @@ from dq.dataquality.answers.partition_cache.folders import (
 )
 from dq.dataquality.answers.python_tasks import run as kernels
 from dq.dataquality.answers.python_tasks.keys import Codes, Keys, run_of
+from dq.dataquality.answers.sources import Lever
 from dq.dataquality.answers.statistics.facts import cached
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import (

@@ -18,10 +18,11 @@ from dq.dataquality.answers.statistics.facts import (
     Scalar,
     Wanted,
     asked,
+    believed,
+    counts_rows,
     relation,
     within,
 )
-from dq.dataquality.answers.statistics.writers import believed, counts_rows
 from dq.dataquality.model.predicate import Inside
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.open import Dataset

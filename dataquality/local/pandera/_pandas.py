@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pandera.pandas import Check, Column, DataFrameSchema
 
-from dq.dataquality.answers.by_rows import broken
+from dq.dataquality.answers.memory import broken
 from dq.dataquality.answers.rows import of_pandas
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.local.pandera._verdicts import Verdicts, in_memory, kept, parts

@@ -8,7 +8,7 @@ import polars as pl
 from pandera.polars import Check, Column, DataFrameSchema, PolarsData
 
 from dq.contracts.model import SchemaObject
-from dq.dataquality.answers.by_rows import broken
+from dq.dataquality.answers.memory import broken
 from dq.dataquality.answers.rows import of_arrow
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf

@@ -9,7 +9,7 @@ from typing import Any
 
 from dq.contracts.shared.outcome import CheckResult, Status, Unreadable
 from dq.contracts.types import DataType, row_type
-from dq.dataquality.answers.by_rows import measure
+from dq.dataquality.answers.memory import measure
 from dq.dataquality.answers.rows import Rows
 from dq.dataquality.clauses.clause import Clause, Extent
 from dq.dataquality.clauses.kind import answered, metrics_of, second_of

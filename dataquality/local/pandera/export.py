@@ -198,7 +198,7 @@ def _left_out(selected: Selected) -> Iterator[LeftOut]:
 
 def unaskable(_one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
     """Why rows in memory cannot answer a clause, or None."""
-    from dq.dataquality.answers.by_rows import unanswerable
+    from dq.dataquality.answers.memory import unanswerable
 
     reasons = (unanswerable(metric) for metric in asked_by(clause, kinds))
     return next((reason for reason in reasons if reason), None)

@@ -19,7 +19,7 @@ from dq.contracts.types import DataType
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
-from dq.dataquality.answers.by_rows import measure
+from dq.dataquality.answers.memory import measure
 from dq.dataquality.answers.rows import Rows
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause

@@ -12,7 +12,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.answers.levers import NONE
+from dq.dataquality.answers.sources import NONE
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.answers.levers import NONE, Lever
+from dq.dataquality.answers.sources import NONE, Lever
 from dq.dataquality.answers.statistics import iceberg
 from dq.dataquality.answers.statistics.facts import UNKNOWN, Facts, File, Wanted
 from dq.dataquality.model.column import Column

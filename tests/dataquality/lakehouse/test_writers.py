@@ -13,7 +13,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.answers.levers import NONE, Lever
+from dq.dataquality.answers.sources import NONE, Lever
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import contract_of, examples_of
 
-from dq.dataquality.answers.expression import predicate
-from dq.dataquality.answers.rows import Incomparable
+from dq.dataquality.answers.rows import Incomparable, predicate
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.column import needs

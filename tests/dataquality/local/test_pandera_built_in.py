@@ -17,7 +17,7 @@ from pandera.errors import SchemaErrors
 from dq.contracts.model import Contract
 from dq.contracts.types import row_type
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.by_rows import measure
+from dq.dataquality.answers.memory import measure
 from dq.dataquality.answers.rows import of_arrow
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import answered, metrics_of

@@ -19,8 +19,8 @@ from fakes.reach import anywhere
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.answers.levers import NONE
 from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
+from dq.dataquality.answers.sources import NONE
 from dq.dataquality.dry_run import outline
 from dq.dataquality.model.metric import SCHEMA, Aggregate, count
 from dq.dataquality.model.predicate import In

@@ -25,8 +25,8 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.answers.levers import ALL, NONE
 from dq.dataquality.answers.partition_cache.store import PartLedger
+from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.spark.readers.open import locate
 from dq.store import Store, open_store
 

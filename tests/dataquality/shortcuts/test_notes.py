@@ -14,7 +14,7 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
-from dq.dataquality.answers.levers import NONE
+from dq.dataquality.answers.sources import NONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

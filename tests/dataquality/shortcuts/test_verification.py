@@ -20,7 +20,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.answers.levers import NONE
+from dq.dataquality.answers.sources import NONE
 from dq.dataquality.model.metric import Tally
 from dq.dataquality.spark.readers.open import locate
 

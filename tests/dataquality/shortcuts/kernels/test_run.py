@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.files import Shortcut, shortcut
-from dq.dataquality.answers.levers import Lever
+from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
 from dq.dataquality.model.column import Column, Need
 from dq.dataquality.model.metric import Metric, count, distinct, duplicates
 from dq.dataquality.model.metric import aggregate as ask

@@ -14,9 +14,8 @@ from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.answers.levers import NONE, Lever
-from dq.dataquality.answers.statistics.facts import Facts
-from dq.dataquality.answers.statistics.writers import WRONG, Statistic, believed, counts_rows, distrusted
+from dq.dataquality.answers.sources import NONE, Lever
+from dq.dataquality.answers.statistics.facts import WRONG, Facts, Statistic, believed, counts_rows, distrusted
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:
