@@ -27,9 +27,8 @@ from dq.operations.alerting.send import told
 from dq.operations.runtime.context import World
 from dq.operations.runtime.settings import TABLE, unknown
 from dq.operations.runtime.spark import opened
-from dq.store import version
-from dq.store.engine import found_version, open_as_it_is, parse
-from dq.store.errors import address
+from dq.store import engine
+from dq.store.engine import address, found_version, open_as_it_is, parse
 
 # One thing that was looked at, and a guard that gives every question its row, however it ends.
 
@@ -258,11 +257,11 @@ def store(world: World) -> Iterator[Look]:
         if not file.exists():
             yield Look("store", None, f"{shown} will be made when it is needed")
             return
-    found, wanted = found_version(world.store_url()), version.head()
+    found, wanted = found_version(world.store_url()), engine.head()
     if found is None:
         yield Look("store", None, f"{shown} is empty; its tables will be made when they are needed")
         return
-    if version.is_older(found) and not version.is_unreleased(found):
+    if engine.is_older(found) and not engine.is_unreleased(found):
         mend = "Make a backup, then bring it up to date, as any other command would: dq store upgrade"
         yield Look("store", None, f"{shown} has schema {found}, and this dq wants {wanted}", mend)
         return
@@ -286,7 +285,7 @@ def alerts(world: World) -> Iterator[Look]:
         found = found_version(world.store_url())
     except DqError:  # the row of the store says it
         return
-    if found != version.head():
+    if found != engine.head():
         return
     opened = open_as_it_is(world.store_url())
     try:

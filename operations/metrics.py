@@ -26,8 +26,7 @@ from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import StoreError, UsageError
 from dq.dataquality.delivery import compliance, heartbeat
 from dq.operations.runtime.context import World
-from dq.store.engine import open_as_it_is
-from dq.store.version import head
+from dq.store.engine import head, open_as_it_is
 
 # The metrics: TABLE, one row each. docs/reference/metrics.md is written from it.
 #

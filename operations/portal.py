@@ -15,7 +15,7 @@ from dq.operations.key_ownership import settled
 from dq.operations.registry_files import Loaded
 from dq.operations.runtime.context import World, called, processors, registry_root
 from dq.operations.subscriptions import load_subscriptions
-from dq.portal.generation.state import PortalRequest, PortalSummary, WaiverEnd
+from dq.portal.output import PortalRequest, PortalSummary, WaiverEnd
 from dq.store.engine import Store
 from dq.validators.lint import rules_of
 

@@ -1,23 +1,235 @@
-"""Opens the store, brings its schema up to date, and hands out transactions."""
+"""Opens the store, upgrades its schema, hands out transactions, and explains complaints of databases."""
 
 from __future__ import annotations
 
 import os
+import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import (
+    URL,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from dq.contracts.shared.install import install_command, upgrade_command
 from dq.contracts.shared.outcome import MissingTool, StoreError, UsageError
-from dq.store import version
-from dq.store.errors import code_of, explain, is_failure_of_the_world, place
+from dq.store import schema
+
+# What a database's complaint means to the user: one table per database, and no password in any text.
+
+_DEFAULT_MEND = "Check DQ_STORE_URL, and that the database answers."
+
+# By name of SQLite's result code (sqlite.org/rescode.html), longest match first.
+_SQLITE: tuple[tuple[str, str, str], ...] = (
+    ("SQLITE_CANTOPEN", "cannot be opened", "Make its folder writable, or choose another in DQ_STORE_URL."),
+    ("SQLITE_READONLY", "is read-only", "Make the file and its folder writable."),
+    ("SQLITE_PERM", "may not be accessed", "Make the file and its folder writable."),
+    (
+        "SQLITE_NOTADB",
+        "is not a SQLite database",
+        "Name another file in DQ_STORE_URL.",
+    ),
+    ("SQLITE_CORRUPT", "is damaged", "Restore it from a backup, or move it away to start anew."),
+    ("SQLITE_FULL", "has no room left on its disk", "Free some space."),
+    ("SQLITE_IOERR", "cannot be read or written", "Keep it on a local disk, not on a network share."),
+    ("SQLITE_BUSY", "is locked by another process", "Find who holds it; many writers want PostgreSQL."),
+    ("SQLITE_LOCKED", "is locked by this process", "Close the other transaction first."),
+)
+
+# By SQLSTATE (postgresql.org/docs/current/errcodes-appendix.html), a class of two letters or a code of five.
+_POSTGRES: tuple[tuple[str, str, str], ...] = (
+    ("28", "refused the user or the password", "Check the user and the password in DQ_STORE_URL."),
+    ("3D000", "does not exist", "Create it: createdb NAME."),
+    ("55P03", "is locked by another process", "Find who holds it in pg_stat_activity."),
+    ("25P03", "ended a transaction that stood idle for too long", "Run the command again."),
+    ("42501", "denied a permission", "Grant the user CREATE and USAGE on the schema."),
+    ("25006", "is read-only", "Name the primary in DQ_STORE_URL, not a replica."),
+    ("53", "is out of room or connections", "Free some, or raise max_connections."),
+    ("57", "is shutting down or starting", "Try again when it is up."),
+)
+_UNREACHABLE = ("cannot be reached", "Check the host and the port in DQ_STORE_URL, and that it is running.")
+
+
+def place(url: URL) -> str:
+    """The store's name in messages: its file, or host, port and database; never the user or the password."""
+    if url.get_backend_name() == "sqlite":
+        return f"The store {url.database}"
+    port = f":{url.port}" if url.port else ""
+    return f"The store {url.database or 'of the user'} on {url.host or 'the local socket'}{port}"
+
+
+def address(url: URL) -> str:
+    """The store's URL as it may be shown: without the password, and without its query, which may hold one."""
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def explain(error: DBAPIError, url: URL) -> StoreError:
+    """The StoreError to raise from `error`: the database's own words are left out, they may quote the URL."""
+    what, mend = _look_up(error)
+    return StoreError(f"{place(url)} {what}.", mend)
+
+
+def is_failure_of_the_world(error: DBAPIError) -> bool:
+    """Whether the database, and not our SQL or a broken constraint, is to blame."""
+    if error.connection_invalidated:
+        return True
+    code = code_of(error)
+    if isinstance(code, str) and code.startswith("SQLITE_"):
+        return any(code.startswith(name) for name, _, _ in _SQLITE)
+    return code is None or any(code.startswith(state) for state, _, _ in _POSTGRES)
+
+
+def code_of(error: DBAPIError) -> str | None:
+    """SQLite's result name or PostgreSQL's SQLSTATE; None when the server never answered."""
+    name = getattr(error.orig, "sqlite_errorname", None)
+    return name if name is not None else getattr(error.orig, "sqlstate", None)
+
+
+def _look_up(error: DBAPIError) -> tuple[str, str]:
+    code = code_of(error)
+    if code is None:
+        # libpq gives no SQLSTATE for what happens before the session stands, only the server's words.
+        words = str(error.orig)
+        for words_of_libpq, state in (
+            ("password authentication failed", "28"),
+            ("no password supplied", "28"),
+            ("does not exist", "3D000"),
+        ):
+            if words_of_libpq in words:
+                return next((what, mend) for prefix, what, mend in _POSTGRES if prefix == state)
+        return _UNREACHABLE
+    table = _SQLITE if code.startswith("SQLITE_") else _POSTGRES
+    for prefix, what, mend in table:
+        if code.startswith(prefix):
+            return what, mend
+    return f"answered with error {code}", _DEFAULT_MEND
+
+
+# The schema version of a database, the newest one, creation of a new schema and upgrades of an older one.
+
+# Not a path: spark-submit's --py-files puts dq on the search path as it is, in its wheel.
+MIGRATIONS = files("dq.store.migrations")
+# Alembic keeps the migration that runs in globals of the process: two at once, of two stores, would mix.
+_MIGRATING = threading.Lock()
+# As Alembic makes it. Importing Alembic takes longer than creating all tables.
+_VERSION = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+
+
+@cache
+def head() -> str:
+    """The newest schema this dq knows."""
+    return _known()[-1]
+
+
+def _known() -> list[str]:
+    """All schemas in order, read off the files' names: '0041_first_release.py' is version '0041'."""
+    names = (file.name for file in (MIGRATIONS / "versions").iterdir())
+    return sorted(name[:4] for name in names if re.fullmatch(r"\d{4}_\w+\.py", name))
+
+
+@contextmanager
+def _folder(place: Traversable) -> Iterator[Path]:
+    """A folder that Alembic can read: the place itself, or a copy of it where it lies in an archive."""
+    if isinstance(place, Path):
+        yield place
+        return
+    with TemporaryDirectory(prefix="dq-") as copy:
+        _copied(place, Path(copy))
+        yield Path(copy)
+
+
+def _copied(place: Traversable, to: Path) -> None:
+    for one in place.iterdir():
+        if one.is_dir():
+            (to / one.name).mkdir()
+            _copied(one, to / one.name)
+        else:
+            (to / one.name).write_bytes(one.read_bytes())
+
+
+def read(connection: Connection) -> str | None:
+    """The version of the database, in one SELECT; fails where no store was ever made."""
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+
+
+def current(connection: Connection) -> str | None:
+    """The version of the database; None where no store was ever made."""
+    return read(connection) if inspect(connection).has_table("alembic_version") else None
+
+
+def is_older(found: str | None) -> bool:
+    """Whether a database of version `found` needs a migration."""
+    return found is None or found < head()
+
+
+def is_unreleased(found: str | None) -> bool:
+    """Whether a development version has written it, before the first release: no migration starts there."""
+    return found is not None and found < _known()[0]
+
+
+def is_newer(found: str | None) -> bool:
+    """Whether a later dq has written it."""
+    return found is not None and found > head()
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the schema to head inside the open transaction: all of it or nothing.
+
+    A new database gets the tables as they are declared, an older one the migrations that it lacks.
+    """
+    if current(connection) is None:
+        # Tables of the same name that are not ours must not be taken for ours.
+        schema.declared().create_all(connection, checkfirst=False)
+        _VERSION.create(connection, checkfirst=False)
+        connection.execute(_VERSION.insert().values(version_num=head()))
+    else:
+        migrate(connection)
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that the database lacks, inside the open transaction."""
+    # Slow to import, and hardly ever needed.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.attributes["connection"] = connection
+    with _folder(MIGRATIONS) as folder:
+        # The option is a template in which a percent sign must be doubled.
+        config.set_main_option("script_location", str(folder).replace("%", "%%"))
+        with _MIGRATING:
+            command.upgrade(config, "head")
+
+
+# Opens the store, brings its schema up to date, and hands out transactions.
 
 LOCK_SECONDS = 30
 """How long a writer waits for the one before it."""
@@ -72,8 +284,8 @@ def open_store(url: str) -> Store:
         if _is_older(store):
             # Under the write lock, because many processes may get here at once: the second finds it done.
             with store.write() as connection:
-                if version.is_older(version.current(connection)):
-                    version.upgrade(connection)
+                if is_older(current(connection)):
+                    upgrade(connection)
     except BaseException:
         store.close()
         raise
@@ -94,7 +306,7 @@ def open_as_it_is(url: str) -> Store:
     try:
         if _is_older(store):
             raise StoreError(
-                f"{place(store.engine.url)} has schema {found}, and this dq wants {version.head()}.",
+                f"{place(store.engine.url)} has schema {found}, and this dq wants {head()}.",
                 "Let the watcher's machine upgrade it: dq store upgrade",
             )
     except BaseException:
@@ -114,7 +326,7 @@ def found_version(url: str) -> str | None:
     store = _unopened(url)
     try:
         with store.read() as connection:
-            return version.current(connection)
+            return current(connection)
     finally:
         store.close()
 
@@ -127,24 +339,24 @@ def _unopened(url: str) -> Store:
 def _is_older(store: Store) -> bool:
     with store.read() as connection:
         try:
-            found = version.read(connection)
+            found = read(connection)
         except DBAPIError as error:
             # No table of versions yet, which is a new database; anything else fails again under the lock.
             if is_failure_of_the_world(error):
                 raise
             return True
-    if version.is_newer(found):
+    if is_newer(found):
         raise StoreError(
-            f"{place(store.engine.url)} has schema {found}, and this dq knows up to {version.head()}.",
+            f"{place(store.engine.url)} has schema {found}, and this dq knows up to {head()}.",
             f"Upgrade dq on this machine: {upgrade_command()}",
         )
-    if version.is_unreleased(found):
+    if is_unreleased(found):
         raise StoreError(
             f"{place(store.engine.url)} has schema {found} of a dq that was never released.",
             "Name a new file or database in DQ_STORE_URL, or move this one away: dq makes a new one, "
             "in which incidents, deliveries and counts start afresh.",
         )
-    return version.is_older(found)
+    return is_older(found)
 
 
 def parse(url: str) -> URL:

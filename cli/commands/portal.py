@@ -11,7 +11,7 @@ from dq.cli.terminal import output
 from dq.contracts.shared.wording import counted
 from dq.operations.portal import PortalOutcome, run
 from dq.operations.runtime.context import World, here, pace
-from dq.portal.generation.state import PortalSummary
+from dq.portal.output import PortalSummary
 
 app = typer.Typer(no_args_is_help=True)
 

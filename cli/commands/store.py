@@ -15,7 +15,7 @@ from dq.dataquality.delivery import retention as parquet
 from dq.dataquality.delivery import retention as soundness
 from dq.operations.runtime.context import elapsed, here
 from dq.registry.publishing.publish import forget_publications, placed_deliveries
-from dq.store import version
+from dq.store import engine
 from dq.store.engine import found_version
 
 app = typer.Typer(no_args_is_help=True)
@@ -39,7 +39,7 @@ def upgrade(format: output.Format = output.FORMAT) -> None:
     world = here()
     before = found_version(world.store_url())
     world.store().close()
-    after = version.head()
+    after = engine.head()
     if format is output.Format.JSON:
         output.as_json({"before": before, "after": after})
     else:

@@ -23,7 +23,7 @@ from dq.contracts.shared.outcome import Unreadable
 from dq.operations import doctor
 from dq.operations.doctor import EXTRAS, Look, looks
 from dq.operations.runtime.context import World
-from dq.store import version
+from dq.store import engine
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 SECRET = "xoxb-hunter2"
@@ -66,7 +66,7 @@ def test_a_store_that_is_well_is_said_to_be(desk):
 
     row = rows(look(desk))["store"]
 
-    assert (row["ok"], f"schema {version.head()}, sound" in row["seen"]) == (True, True)
+    assert (row["ok"], f"schema {engine.head()}, sound" in row["seen"]) == (True, True)
 
 
 @pytest.mark.parametrize("damage", ["no database", "a torn page", "a lost history"])
@@ -104,7 +104,7 @@ def test_an_old_store_is_named_and_left_as_it_is(desk):
     row = of_the_next_release(desk)
 
     assert row["ok"] is None
-    assert f"has schema {version.head()}" in row["seen"]
+    assert f"has schema {engine.head()}" in row["seen"]
     assert row["mend"].endswith("dq store upgrade")
     assert dump(file) == before
 

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from dq.cli.commands.schema import SCHEMAS
 from dq.cli.main import application, names
 from dq.operations.output_schemas import OUTPUTS, json_schema
-from dq.store import version
+from dq.store import engine
 
 NARROW = {"physicalType: bigint": "physicalType: int"}
 
@@ -133,4 +133,4 @@ def test_checks_have_their_form(tmp_path: Path, spark: Any) -> None:
 
 
 def test_the_store_of_these_tests_is_of_this_dq(place: Place) -> None:
-    assert place.dq("store", "upgrade", "--format", "json").json["after"] == version.head()
+    assert place.dq("store", "upgrade", "--format", "json").json["after"] == engine.head()

@@ -238,7 +238,7 @@ def test_no_other_module_escapes_text_of_its_own() -> None:
         "operations/runtime/spark.py": "options of the operator's own Java",
         "contracts/shared/install.py": "below the table; Windows has quotes of its own",
         "contracts/yaml/insertion.py": "below the table",
-        "portal/generation/templates.py": "Jinja's autoescape, which every template has",
+        "portal/pages.py": "Jinja's autoescape, which every template has",
     }
     own = re.compile(
         r"^\s*(?:import|from) (?:shlex|html|markupsafe|rich\.markup|xml\.sax\.saxutils)\b", re.MULTILINE

@@ -35,7 +35,7 @@ from dq.alerts.outbox.next import ClaimedRow
 from dq.alerts.outbox.rows import Lane
 from dq.alerts.outbox.settle import Desk
 from dq.alerts.record import record
-from dq.store import version
+from dq.store import engine as version
 from dq.store.engine import Store
 
 CAN = Capabilities(thread=True, update=True, reconcile=True)

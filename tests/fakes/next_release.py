@@ -12,15 +12,15 @@ from functools import cache
 from pathlib import Path
 
 import dq
-from dq.store import version
+from dq.store import engine
 
-SCHEMA = f"{int(version.head()) + 1:04}"
+SCHEMA = f"{int(engine.head()) + 1:04}"
 _MIGRATION = f'''
 import sqlalchemy as sa
 from alembic import op
 
 revision = "{SCHEMA}"
-down_revision = "{version.head()}"
+down_revision = "{engine.head()}"
 
 
 def upgrade():

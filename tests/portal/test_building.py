@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fakes.command import BEGIN, Place, contract
 
-from dq.portal.generation.output_folder import OWN
+from dq.portal.output import OWN
 
 NOW, LATER = "2026-05-12T08:00:00Z", "2026-05-12T08:05:00Z"
 

@@ -9,15 +9,15 @@ from types import MappingProxyType
 import pytest
 
 from dq.contracts.shared.outcome import Unreadable
-from dq.portal.generation import worker_pool
+from dq.portal import output
 
 
 def test_what_is_frozen_goes_to_other_processes() -> None:
     # The subjects of an incident are: a build of several processes that had one failed.
-    assert worker_pool.Crew
+    assert output.Crew
     assert pickle.loads(pickle.dumps(MappingProxyType({"a": 1}))) == MappingProxyType({"a": 1})
 
 
 def test_a_process_that_is_killed_is_no_bug_of_dq() -> None:
-    with worker_pool.Crew(2) as two, pytest.raises(Unreadable, match="ended from outside"):
+    with output.Crew(2) as two, pytest.raises(Unreadable, match="ended from outside"):
         list(two.each(os._exit, [1, 1, 1, 1]))

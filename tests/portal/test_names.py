@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.portal.data.contract_summary import domain_page, slug
+from dq.portal.contracts import domain_page, slug
 
 ODD = [
     "orders@2", "Orders", "orders", "a/b", "a-b", "..", ".", "", "con", "con.x", "nul", "é", "e", "a" * 300,

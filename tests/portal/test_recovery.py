@@ -10,8 +10,7 @@ import pytest
 from fakes.command import Place, contract
 
 from dq.portal.build import build
-from dq.portal.generation.output_folder import OWN
-from dq.portal.generation.state import PortalRequest, PortalSummary
+from dq.portal.output import OWN, PortalRequest, PortalSummary
 from dq.store.engine import Store, open_store
 
 NOW = "2026-05-12T08:00:00Z"

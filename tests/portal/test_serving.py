@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.shared.outcome import UsageError
-from dq.portal.generation.output_folder import OWN
+from dq.portal.output import OWN
 from dq.portal.serve import PortalServer
 
 

@@ -11,8 +11,7 @@ from fakes import postgres
 from dq.cli.main import run
 from dq.contracts.shared.outcome import DqError
 from dq.operations.runtime.context import here
-from dq.store.engine import open_store
-from dq.store.errors import address
+from dq.store.engine import address, open_store
 
 # The two halves of the password of every row; neither may be seen, nor their beginnings.
 HALVES = ("hunt3r", "sw0rd")

@@ -17,7 +17,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, inspect, text
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from dq.contracts.shared.outcome import StoreError, UsageError
-from dq.store import open_store, version
+from dq.store import engine, open_store
 from dq.store.schema import TABLE_MODULES, Json, UtcDateTime, declared
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def test_a_new_store_has_the_newest_schema(url):
     store = open_store(url)
 
     with store.read() as tx:
-        assert version.current(tx) == version.head()
+        assert engine.current(tx) == engine.head()
     store.close()
 
 

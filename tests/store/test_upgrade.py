@@ -35,7 +35,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dq.contracts.shared.outcome import StoreError
-from dq.store import open_store, version
+from dq.store import engine as version
+from dq.store import open_store
 from dq.store.schema import declared
 
 ROWS = 3

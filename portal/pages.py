@@ -1,4 +1,4 @@
-"""The pages of products, written by the batch, and those over many products."""
+"""The pages of products and those over many products, from templates in which every value is text."""
 
 from __future__ import annotations
 
@@ -6,39 +6,102 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from dq.contracts.access.files import Found
 from dq.contracts.model import Contract
-from dq.contracts.shared.wording import in_json
+from dq.contracts.shared.install import needing, release
+from dq.contracts.shared.wording import block, in_json, in_xml
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.replay import rewound
-from dq.portal.data import contract_summary
-from dq.portal.data.contract_summary import Card, Problem, domain_page, slug
-from dq.portal.data.product import Edge, Known, ProductFacts, ProductState, Summary, product, summary
-from dq.portal.data.store_queries import IncidentFacts, Watcher, histories, quality
-from dq.portal.data.versions import NOT_ASKED, VersionHistory
-from dq.portal.generation.output_folder import Site
-from dq.portal.generation.state import SiteState
-from dq.portal.generation.templates import STATIC, render, static
-from dq.portal.generation.worker_pool import Crew
-from dq.portal.views import incident, lists
-from dq.portal.views import lists as changes
-from dq.portal.views import lists as domains
-from dq.portal.views import lists as find
-from dq.portal.views import lists as search
-from dq.portal.views import product as machines
-from dq.portal.views import product as screen
-from dq.portal.views.formatting import STATES, cut, instant
-from dq.portal.views.lists import ListPage, NotedChange, ProductRow
-from dq.portal.views.product import incident_row
+from dq.portal import contracts, lists
+from dq.portal import lists as changes
+from dq.portal import lists as domains
+from dq.portal import lists as find
+from dq.portal import lists as incident
+from dq.portal import lists as search
+from dq.portal import product_page as machines
+from dq.portal import product_page as screen
+from dq.portal.contracts import NOT_ASKED, Card, Problem, VersionHistory, domain_page, slug
+from dq.portal.formatting import STATES, cut, instant
+from dq.portal.lists import ListPage, NotedChange, ProductRow
+from dq.portal.output import Crew, Site, SiteState
+from dq.portal.product import Edge, Known, ProductFacts, ProductState, Summary, product, summary
+from dq.portal.product_page import incident_row
+from dq.portal.store_queries import IncidentFacts, Watcher, histories, quality
 from dq.store.engine import open_as_it_is
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+# Templates: values in, pages out. Every value is text, whatever a stranger wrote into it.
+
+STATIC = ("icon.svg", "portal.css", "portal.js")
+
+
+def render(name: str, up: str, **values: Any) -> bytes:
+    """A page; `up` leads from it to the top of the site, such as `../../`."""
+    text: str = _environment().get_template(name).render(up=up, **values)
+    return text.encode("utf-8")
+
+
+def static(name: str) -> bytes:
+    """A file that goes into the site as it is."""
+    return (files("dq.portal") / "static" / name).read_bytes()
+
+
+def require_templates() -> None:
+    """Raises MissingTool where the extra is not installed."""
+    _environment()
+
+
+@cache
+def templates_digest() -> str:
+    """The hash of all that pages are made with: when it changes, every page is written again."""
+    made = sha256(release().encode())
+    for folder in ("static", "templates", "views", "data", "generation"):
+        for one in sorted((files("dq.portal") / folder).iterdir(), key=lambda one: one.name):
+            if one.is_file():
+                made.update(one.name.encode() + b"\0" + one.read_bytes())
+    return made.hexdigest()
+
+
+@cache
+def _environment() -> Environment:
+    with needing("The portal needs jinja2", "portal"):
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup, escape
+    made = Environment(
+        loader=PackageLoader("dq.portal", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+        auto_reload=False,
+    )
+    # What XML cannot hold at all is shown; everything else is itself.
+    made.filters["xml"] = lambda value: Markup(in_xml(str(escape(value))))
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """A text of a stranger as something that can be seen: no mark of direction or control character acts.
+
+    What is `None` is a mistake of ours, and shows.
+    """
+    return block(value) if type(value) is str else value
+
+
+# The pages of products, written by the batch, and those over many products.
 
 # The pages of products: asked and written by the batch.
 
@@ -138,7 +201,7 @@ def _read(job: PageJob) -> tuple[Contract | None, list[Contract], PageJob]:
     if not card.readable:
         return None, [], job
     given = [(job.file, card.digest), *job.beside]
-    read = [contract_summary.read_contract(file, digest) for file, digest in given]
+    read = [contracts.read_contract(file, digest) for file, digest in given]
     found = [contract for contract in read if contract is not None]
     if len(found) == len(given):
         return found[0], found[1:], job

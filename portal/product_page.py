@@ -19,10 +19,8 @@ from dq.dataquality.delivery.compliance import Standing, percent, promise_as_dic
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results.check_runs import Line
-from dq.portal.data.contract_summary import domain_page
-from dq.portal.data.product import Fate, ObjectFacts, ProductFacts, ProductState
-from dq.portal.data.versions import Broke, VersionChange
-from dq.portal.views.formatting import (
+from dq.portal.contracts import Broke, VersionChange, domain_page
+from dq.portal.formatting import (
     DRAWN,
     STATES,
     Values,
@@ -36,6 +34,7 @@ from dq.portal.views.formatting import (
     said_state,
     strip,
 )
+from dq.portal.product import Fate, ObjectFacts, ProductFacts, ProductState
 
 # The part of a product's screen about one object: its schema, its clauses, its rows.
 

@@ -19,8 +19,8 @@ from dq.contracts.shared.wording import counted
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.notify import local_time, span
-from dq.portal.data.product import ProductState
-from dq.portal.data.store_queries import RowCounts
+from dq.portal.product import ProductState
+from dq.portal.store_queries import RowCounts
 
 # How pages say things: states as words with a shape, instants with their zone, links shown whole.
 

@@ -20,13 +20,10 @@ from dq.contracts.access.files import MAX_BYTES, Found
 from dq.contracts.model import Identity, identity
 from dq.contracts.shared.outcome import DqError
 from dq.contracts.yaml.parse import parse
-from dq.portal.data import versions
-from dq.portal.data.contract_summary import Card
-from dq.portal.data.versions import FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory
-from dq.portal.generation.output_folder import Site
-from dq.portal.generation.state import PortalRequest
-from dq.portal.generation.templates import templates_digest
-from dq.portal.generation.worker_pool import Crew
+from dq.portal import contracts
+from dq.portal.contracts import Card, FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory
+from dq.portal.output import Crew, PortalRequest, Site
+from dq.portal.pages import templates_digest
 from dq.validators.git.history import CommitChanges, FileChange, Head, changes, head
 from dq.validators.git.objects import objects
 from dq.validators.git.repository import Repository, find
@@ -94,11 +91,11 @@ def histories(
             roots.setdefault(files[card.file].root, []).append(card)
     for root, some in roots.items():
         place = os.path.realpath(root)
-        reason = versions.UNREAD
+        reason = contracts.UNREAD
         try:
             repo = find(Path(place))
             if repo is None:
-                reason = versions.NO_REPOSITORY
+                reason = contracts.NO_REPOSITORY
             else:
                 after[place] = _updated(repo, place, before.get(place, RegistryChains()))
                 found |= _judged(repo, after[place], place, files, some, request, crew)
@@ -219,7 +216,7 @@ def _judged(
             if job.steps or job.last:
                 todo.append((card, chain, job))
     batches = [todo[start : start + _BATCH] for start in range(0, len(todo), _BATCH)]
-    work = partial(versions.judged, repo, request.now.date())
+    work = partial(contracts.judged, repo, request.now.date())
     done = 0
     results = crew.each(work, [[job for _, _, job in batch] for batch in batches])
     for batch, some in zip(batches, results, strict=True):
@@ -246,8 +243,8 @@ def _note(chain: Chain, job: FileSteps, digest_: str, result: JudgedSteps) -> No
 
 def _history(chain: Chain | None) -> VersionHistory:
     if chain is None:
-        return VersionHistory(unknown=versions.NOT_IN_GIT)
-    found = [one.change or versions.unjudged(one.step) for one in reversed(chain.links)]
+        return VersionHistory(unknown=contracts.NOT_IN_GIT)
+    found = [one.change or contracts.unjudged(one.step) for one in reversed(chain.links)]
     if chain.uncommitted is not None:
         found.insert(0, chain.uncommitted)
     return VersionHistory(tuple(found), chain.older)
@@ -274,7 +271,7 @@ def _load(held: Site) -> dict[str, RegistryChains]:
 
 def _chain(one: dict[str, Any], line: str) -> Chain:
     links = [
-        ChainLink(FileStep(*step), versions.loaded(made) if made else None) for step, made in one["links"]
+        ChainLink(FileStep(*step), contracts.loaded(made) if made else None) for step, made in one["links"]
     ]
     return Chain(links, one["older"], one["settled"], line=line)
 

@@ -22,9 +22,8 @@ from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.delivery.compliance import Standing, standing
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.results.check_runs import GROUP, Line
-from dq.portal.data.contract_summary import Card, Problem
-from dq.portal.data.store_queries import NOTHING, IncidentFacts, ObjectQuality
-from dq.portal.data.versions import NOT_ASKED, VersionHistory
+from dq.portal.contracts import NOT_ASKED, Card, Problem, VersionHistory
+from dq.portal.store_queries import NOTHING, IncidentFacts, ObjectQuality
 
 # What became of each clause of an object: kept on which grounds, broken, not told, or enforced by nobody.
 

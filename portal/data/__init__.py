@@ -1,1 +1,0 @@
-"""What is known of products: questions to contracts and the store, answered as plain values."""
