@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dq.contracts.yaml.parse import BrokenContract
     from dq.contracts.yaml.parse import read as load
     from dq.dataquality.api import gate, split
-    from dq.dataquality.backtest.report import Backtest
+    from dq.dataquality.backtest.run import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera.export import left_out, schema
     from dq.dataquality.model.column import Column
@@ -91,7 +91,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     # What a pipeline calls.
     "dq.dataquality.report": ("Report", "Violated"),
     "dq.dataquality.quarantine": ("GatedRows",),
-    "dq.dataquality.backtest.report": ("Backtest",),
+    "dq.dataquality.backtest.run": ("Backtest",),
     "dq.dataquality.api": ("gate", "split"),
     "dq.operations.frames": ("backtest", "check"),
     "dq.operations.sample": ("sample",),

@@ -33,8 +33,9 @@ from spark import data, environments  # noqa: E402
 
 from dq.contracts.metrics import MEASURES  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
-from dq.dataquality import Request, check  # noqa: E402
+from dq.dataquality.check import check  # noqa: E402
 from dq.dataquality.checks.quantile import EXACT_VALUES  # noqa: E402
+from dq.dataquality.request import Request  # noqa: E402
 from dq.operations.demo import producer_sources  # noqa: E402
 
 # In DuckDB's environment: a line of JSON with a query gives a line with its rows.

@@ -11,10 +11,9 @@ from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import read
 from dq.dataquality import quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.frames import as_spark
 from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
-from dq.dataquality.request import Request, pick
+from dq.dataquality.request import Request, as_spark, pick
 from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def request(
 ) -> Request:
     """One object of a contract on a frame; `dq.check` says what the arguments are.
 
-    A frame of pandas or polars is tested on the Spark session that is given or active (`dataquality.frames`
+    A frame of pandas or polars is tested on the Spark session that is given or active (`request.as_spark`
     says how its types are read); a streaming one is refused.
     """
     known = read(contract)

@@ -13,13 +13,13 @@ from dq.contracts.shared.outcome import Status, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
+from dq.dataquality.check import check
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowScope
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.model.column import hidden
 from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
-from dq.dataquality.object_check import check
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import Prepared, Request, prepare
 from dq.dataquality.spark.failing_rows import masked, masked_where_repeated, repeats

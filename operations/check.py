@@ -30,6 +30,7 @@ from dq.contracts.shared.wording import counted, suggestion
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.partition_cache.store import PartLedger
 from dq.dataquality.answers.sources import ALL, Lever
+from dq.dataquality.check import Outline, check, outline
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
 from dq.dataquality.clauses.kind import clauses_of
@@ -38,9 +39,7 @@ from dq.dataquality.clauses.preparation import refuse_unknown, selected, testabl
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, label
 from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims
-from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
-from dq.dataquality.object_check import check
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import Request, opened, pick

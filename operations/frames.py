@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import TEXT, read
-from dq.dataquality import Report, api
-from dq.dataquality import check as run_check
+from dq.dataquality import api
 from dq.dataquality.api import Frame
-from dq.dataquality.backtest.report import Backtest
-from dq.dataquality.backtest.run import LAST
+from dq.dataquality.backtest.run import LAST, Backtest
 from dq.dataquality.backtest.run import backtest as run
+from dq.dataquality.check import check as run_check
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.frames import as_spark
-from dq.dataquality.request import Request, pick
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request, as_spark, pick
 from dq.dataquality.spark.readers.open import Dataset
 from dq.operations.check import others as located_others
 from dq.operations.data_places import located_data

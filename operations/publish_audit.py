@@ -12,11 +12,11 @@ from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.dataquality.answers.sources import ALL, NONE
+from dq.dataquality.check import check as measure
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.object_check import check as measure
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.results import check_runs

@@ -18,10 +18,10 @@ from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, UsageError
 from dq.contracts.shared.wording import counted, in_json, one_line
 from dq.contracts.yaml.clause_name import namer
+from dq.dataquality.check import Outline
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import JsonObject, State
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind, Tally, Verification
 from dq.dataquality.report import Report
 from dq.operations.check import Failed, name_of

@@ -12,7 +12,7 @@ from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
 from dq.contracts.shared.wording import counted, first_of
 from dq.contracts.yaml.writing import commented
-from dq.dataquality.backtest.report import Backtest, RuleHistory
+from dq.dataquality.backtest.run import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.proposal.propose import Proposed

@@ -17,6 +17,7 @@ from dq.contracts.shared.outcome import CheckResult, Row, Status, Unreadable, Us
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.memory import broken, measure
 from dq.dataquality.answers.rows import Rows, of_arrow
+from dq.dataquality.check import broken_by_rows, evaluate
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.kind import Shelf, result
@@ -25,7 +26,6 @@ from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.pandera.export import unaskable, untestable
 from dq.dataquality.model.column import MASK, classified, field
 from dq.dataquality.model.run_context import Occasion
-from dq.dataquality.object_check import broken_by_rows, evaluate
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
 from dq.dataquality.text import (

@@ -14,11 +14,11 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Status, Unreadable
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.statistics.facts import Statistic, counts_rows, distrusted
+from dq.dataquality.check import by_schema
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.model.column import field as field_of
 from dq.dataquality.model.run_context import Occasion
-from dq.dataquality.object_check import by_schema
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
 from dq.lake import delta, iceberg
 from dq.lake.parquet import ParquetColumn, columns, require_distinct

@@ -22,12 +22,12 @@ from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Addition, Way, insert, reaches
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.backtest.partitions import FoundPartition, key_sql, partitions
+from dq.dataquality.check import check
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import Column, field, resolve, single_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.object_check import check
 from dq.dataquality.proposal import facts as policy
 from dq.dataquality.proposal import facts as sensitive
 from dq.dataquality.proposal.facts import Bound, ColumnFacts, Proposal, SeenValues, TableFacts

@@ -15,7 +15,7 @@ from fakes.desk import Desk
 from fakes.lake import write_days
 
 from dq.cli.shown import check
-from dq.dataquality import Report
+from dq.dataquality.report import Report
 
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
 

@@ -16,11 +16,10 @@ from fakes.reach import anywhere
 
 from dq.contracts.shared.outcome import CheckResult, DqError, Status
 from dq.contracts.yaml.parse import read
-from dq.dataquality.backtest.report import Backtest
-from dq.dataquality.backtest.run import backtest
+from dq.dataquality.backtest.run import Backtest, backtest
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
-from dq.dataquality.object_check import check
 from dq.dataquality.request import Request
 from dq.dataquality.results.check_runs import COUNTED
 from dq.dataquality.spark.readers.open import locate

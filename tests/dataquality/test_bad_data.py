@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

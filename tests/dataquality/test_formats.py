@@ -10,12 +10,13 @@ import pytest
 
 from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.predicate import Not, Path, Predicate
 from dq.dataquality.model.run_context import Unusable
+from dq.dataquality.request import Request
 from dq.dataquality.sql.spark_predicate import predicate_sql
 from dq.dataquality.sql.values import PATTERNS, breaks, unfit
 

@@ -18,7 +18,7 @@ import dq
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.frames import as_spark
+from dq.dataquality.request import as_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

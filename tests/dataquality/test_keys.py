@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import FEW_KEYS, clauses_of
 from dq.dataquality.model.metric import Kind
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,11 +13,12 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult, Severity, Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, Violated, check
+from dq.dataquality.check import check
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Failure, Metric, aggregate, count, distinct, duplicates, merged
-from dq.dataquality.spark.measure import measure, schema_of
-from dq.dataquality.spark.plan import plan
+from dq.dataquality.report import Report, Violated
+from dq.dataquality.request import Request
+from dq.dataquality.spark.measure import measure, plan, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -394,7 +395,7 @@ schema:
 
 
 def test_importing_the_checks_does_not_import_spark() -> None:
-    code = "import sys; from dq.dataquality import check;"
+    code = "import sys; import dq.dataquality.check;"
     code += "from dq.dataquality.checks import built_in; built_in();"
     code += "print([name for name in ('pyspark', 'pandas', 'py4j') if name in sys.modules])"
 

@@ -11,8 +11,9 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
 from dq.dataquality.quarantine import Run, split, write
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,11 +18,13 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, clauses_of
 from dq.dataquality.model.metric import Kind, Merge, Metric, merge_of
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from oracle.writers import NO_VALUE, Writer
 
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
 from dq.dataquality.answers.sources import NONE, Lever
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from oracle.comparing import session_with
 
 from dq.contracts.shared.outcome import CheckResult, Status, Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
 from dq.dataquality.answers.sources import ALL, NONE
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
 from dq.dataquality.model.metric import count
-from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.measure import plan
 from dq.dataquality.sql.spark_predicate import predicate_sql
 
 Row = dict[str, Any]

@@ -15,8 +15,10 @@ import pytest
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
 from dq.dataquality.quarantine import Run, write
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -48,11 +48,10 @@ from dq.contracts.shared.outcome import (
     Unreadable,
 )
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report
+from dq.dataquality.check import Outline
 from dq.dataquality.clauses.coverage import Account, State
-from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind
-from dq.dataquality.report import Quarantined, Violated
+from dq.dataquality.report import Quarantined, Report, Violated
 from dq.operations.check import Failed
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")

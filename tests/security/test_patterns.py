@@ -10,7 +10,8 @@ import pytest
 
 from dq.cli.main import run
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,11 +9,12 @@ from typing import Any
 
 from dq.contracts.access.access_policy import reach
 from dq.contracts.shared.outcome import Status
-from dq.dataquality import Request, check
 from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
 from dq.dataquality.answers.sources import ALL, NONE, Lever
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 from spark import terms
 from spark.contract import clause_of, contract

@@ -11,7 +11,8 @@ from pyspark.sql.functions import expr
 from dq.contracts.access.access_policy import reach
 from dq.contracts.shared.outcome import GroupResult
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 from spark.contract import text
 

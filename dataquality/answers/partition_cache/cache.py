@@ -36,8 +36,7 @@ from dq.dataquality.model.metric import (
     RepeatedKeys,
     of_users,
 )
-from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.measure import plan, schema_of
 from dq.dataquality.spark.readers.open import FILES, Dataset
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.sql.spark_predicate import question

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pandera.pyspark import Check, Column, DataFrameSchema
 
 from dq.contracts.model import SchemaObject
+from dq.dataquality.check import check
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.local.pandera._verdicts import Verdicts, kept, parts
 from dq.dataquality.local.pandera.export import Export
-from dq.dataquality.object_check import check
 from dq.dataquality.request import Request
 
 if TYPE_CHECKING:

@@ -18,16 +18,16 @@ from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.types import DataType
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
 from dq.dataquality.answers.memory import measure
 from dq.dataquality.answers.rows import Rows
+from dq.dataquality.check import check, outline
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import answered, asked_by, clauses_of, metrics_of, second_of
 from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.clauses.preparation import asked_of
-from dq.dataquality.dry_run import outline
 from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion
+from dq.dataquality.request import Request
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as earlier_runs
 from dq.operations.demo import producer_sources

@@ -8,9 +8,10 @@ import pytest
 from fakes.examples import FOLDER, OF_ROWS, Example, contract_of, examples_of
 
 from dq.contracts.shared import plugins
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import CheckKind
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

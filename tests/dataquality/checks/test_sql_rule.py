@@ -17,7 +17,9 @@ import yaml
 from dq.contracts.shared.outcome import CheckResult, Status, UsageError
 from dq.contracts.sql.guard import Guarded, guarded_predicate
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,12 +12,13 @@ from dq.contracts.model import Contract, SlaProperty
 from dq.contracts.shared.outcome import CheckResult, Status, UsageError
 from dq.contracts.shared.units import Duration
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import KindTerms, before, in_words
 from dq.dataquality.clauses.coverage import promised
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.run_context import Unusable
+from dq.dataquality.request import Request
 from dq.operations.unenforced import unenforced
 
 if TYPE_CHECKING:

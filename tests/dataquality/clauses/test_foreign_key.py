@@ -11,13 +11,15 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.foreign_key import Outside, target
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.column import Column, Target, incomparable
 from dq.dataquality.model.run_context import Unusable
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import Dataset, locate
 from dq.lake.types import from_spark_json
 

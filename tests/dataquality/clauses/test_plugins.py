@@ -13,11 +13,13 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.plugins import installed, package
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

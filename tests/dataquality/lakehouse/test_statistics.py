@@ -17,11 +17,13 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.sources import NONE, Lever
 from dq.dataquality.answers.statistics import iceberg
 from dq.dataquality.answers.statistics.facts import UNKNOWN, Facts, File, Wanted
+from dq.dataquality.check import check
 from dq.dataquality.model.column import Column
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import Dataset, locate
 
 if TYPE_CHECKING:

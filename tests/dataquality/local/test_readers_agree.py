@@ -12,8 +12,10 @@ from dq.contracts.access.data_location import text_format
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
 from dq.dataquality.local import sample
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from fakes.reach import anywhere
 
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
 from dq.dataquality.answers.sources import NONE
-from dq.dataquality.dry_run import outline
+from dq.dataquality.check import check, outline
 from dq.dataquality.model.metric import SCHEMA, Aggregate, count
 from dq.dataquality.model.predicate import In
 from dq.dataquality.model.predicate import Path as Path_
-from dq.dataquality.request import OpenedData
+from dq.dataquality.report import Report
+from dq.dataquality.request import OpenedData, Request
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

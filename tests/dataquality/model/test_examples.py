@@ -18,7 +18,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.metric import count
-from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.measure import plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,9 +24,11 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.partition_cache.store import PartLedger
 from dq.dataquality.answers.sources import ALL, NONE
+from dq.dataquality.check import check
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 from dq.store import Store, open_store
 

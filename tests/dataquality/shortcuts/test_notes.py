@@ -13,8 +13,9 @@ import pytest
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
 from dq.dataquality.answers.sources import NONE
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

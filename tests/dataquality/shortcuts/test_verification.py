@@ -19,9 +19,11 @@ import dq
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.sources import NONE
+from dq.dataquality.check import check
 from dq.dataquality.model.metric import Tally
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

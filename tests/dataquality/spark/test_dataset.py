@@ -12,7 +12,8 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.open import Dataset, locate
 

@@ -15,8 +15,9 @@ from fakes.reach import anywhere
 
 from dq.contracts.shared.outcome import CheckResult, Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
 from dq.dataquality.answers.sources import ALL, NONE
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.columnar import MOST_FILES
 from dq.dataquality.spark.readers.open import locate
 

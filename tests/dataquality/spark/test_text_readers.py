@@ -24,7 +24,9 @@ from dq.contracts.shared.outcome import Status, Unreadable
 from dq.contracts.sql import text as sql
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 from dq.dataquality.sql.values import cast
 from dq.dataquality.text import NoValue, of_text

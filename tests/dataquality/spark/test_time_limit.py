@@ -9,7 +9,8 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"
 

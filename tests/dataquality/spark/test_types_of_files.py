@@ -11,7 +11,8 @@ import pytest
 from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Request, check
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

@@ -12,7 +12,9 @@ from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
+from dq.dataquality.check import check
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 from dq.dataquality.spark.session import without_values
 

@@ -20,8 +20,7 @@ from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
 from dq.dataquality.model.column import Column, Need
 from dq.dataquality.model.metric import Metric, count, distinct, duplicates
 from dq.dataquality.model.metric import aggregate as ask
-from dq.dataquality.spark.measure import measure, schema_of
-from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.measure import measure, plan, schema_of
 from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:

@@ -13,9 +13,11 @@ from fakes import parquet_footer as footer
 from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Request, check
 from dq.dataquality.answers.sources import NONE, Lever
 from dq.dataquality.answers.statistics.facts import WRONG, Facts, Statistic, believed, counts_rows, distrusted
+from dq.dataquality.check import check
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.readers.open import locate
 
 if TYPE_CHECKING:

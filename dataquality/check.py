@@ -1,0 +1,668 @@
+"""One object's contract against its data: questions, answers, verification, results; and the dry run."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.types import DataType
+from dq.contracts.yaml.clause_name import namer
+from dq.dataquality.answers.memory import LeftToSpark, answers
+from dq.dataquality.answers.partition_cache.cache import recalled
+from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
+from dq.dataquality.answers.statistics.facts import File
+from dq.dataquality.clauses.clause import Clause, RowScope
+from dq.dataquality.clauses.coverage import Account, JsonObject, State
+from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, result, second_of, subject
+from dq.dataquality.clauses.metric_rule import measured_by
+from dq.dataquality.model.column import classified
+from dq.dataquality.model.metric import (
+    SCHEMA,
+    Aggregate,
+    Answer,
+    Answers,
+    Disagreement,
+    Failure,
+    Kind,
+    Metric,
+    Proof,
+    SuspectFile,
+    Tally,
+    Verification,
+    of_users,
+)
+from dq.dataquality.model.run_context import Occasion, Partition
+from dq.dataquality.report import Report
+from dq.dataquality.request import Chosen, OpenedData, Request, choose, occasion_of, others_of
+from dq.dataquality.spark.failing_rows import samples
+from dq.dataquality.spark.measure import COUNT, Others, implied, measure, plan, schema_of
+from dq.dataquality.spark.readers.open import Dataset, gathered, in_one_task
+from dq.dataquality.spark.schema import with_notes
+from dq.dataquality.spark.session import attempt, time_limit
+from dq.dataquality.sql.spark_predicate import question
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+# Statistics and kept answers on trial: a share of them is counted from the rows, and one lie costs all.
+
+# A share of what statistics proved, counted from the rows file by file: statistics on trial.
+
+MOST_FILES = 20
+Wrong = tuple[Metric, Disagreement]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the rows say of some proven answers.
+
+    `answers` are those that the rows give, `wrong` what they contradict: a metric, and how, still without the
+    clauses that ask it. What could not be counted is in neither.
+    """
+
+    answers: Mapping[Metric, Answer] = field(default_factory=dict)
+    wrong: tuple[Wrong, ...] = ()
+    passes: int = 0
+
+
+def drawn(proven: Iterable[Metric], frame: DataFrame, share: float, seed: str) -> list[Metric]:
+    """This share of the metrics, by chance, and the same for the same seed; all of them for 1."""
+    schema = schema_of(frame)
+
+    def number(metric: Metric) -> float:
+        asked = question(metric, schema) if isinstance(metric, Aggregate) else repr(metric)
+        digest = hashlib.sha256(f"{seed}\n{asked}".encode()).digest()
+        return int.from_bytes(digest[:7]) / 2**56
+
+    return [metric for metric in proven if number(metric) < share]
+
+
+def tried(frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_seconds: float | None) -> Trial:
+    """These proven metrics, counted on the rows that they are about.
+
+    The rows are grouped by file, so that neither Spark nor a table's format can take an answer from the same
+    statistics, and each file's answer stands beside its facts.
+    """
+    from pyspark.sql.functions import expr
+
+    schema = schema_of(frame)
+    answers: dict[Metric, Answer] = {}
+    wrong: list[Wrong] = []
+    passes = 0
+    for each in plan(metrics, schema).passes:
+        asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
+        columns = [expr(question(metric, schema)).alias(f"_dq_{at}") for at, metric in enumerate(asked)]
+        grouped = frame.groupBy(expr("input_file_name()").alias("_dq_file")).agg(*columns)
+        with time_limit(frame.sparkSession, limit_seconds):
+            rows = attempt(grouped.collect)
+        if rows is None or isinstance(rows, Failure):
+            continue
+        passes += 1
+        for at, metric in enumerate(asked):
+            by_file = {str(row[0]): row[at + 1] for row in rows}
+            answers[metric] = _merged(metric, by_file.values())
+            if not _same(answers[metric], known.answers[metric]):
+                wrong.append(_wrong(metric, known, answers[metric], by_file))
+    return Trial(answers, tuple(wrong), passes)
+
+
+def measured_again(
+    frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_seconds: float | None
+) -> Trial:
+    """These metrics, told with kept answers, measured on all rows that they are about."""
+    made = plan(metrics, schema_of(frame))
+    found = measure(frame, made, limit_seconds=limit_seconds)
+    answers = {one: found[one] for one in metrics if not isinstance(found[one], Failure)}
+    wrong = [one for one, answer in answers.items() if not _same(answer, known.answers[one])]
+    told = tuple(
+        (one, Disagreement((), *_shown(one, known.answers[one], answers[one]), (), 0, kept=True))
+        for one in wrong
+    )
+    return Trial(answers, told, len(made.passes))
+
+
+def _shown(metric: Metric, proven: Answer, found: Answer) -> tuple[str, str]:
+    """Both answers, where they are no values of the data."""
+    counted = not isinstance(metric, Aggregate) or metric.name == "count"
+    name = "" if counted else metric.name  # type: ignore[union-attr]  # an aggregate
+    return (str(proven), str(found)) if counted else (f"a {name}", "another one")
+
+
+_MERGES: dict[str, Callable[[list[Any]], Any]] = {"count": sum, "min": min, "max": max}
+
+
+def _merged(metric: Aggregate, values: Iterable[Any]) -> Any:
+    present = [value for value in values if value is not None]
+    return _MERGES[metric.name](present) if present or metric.name == "count" else None
+
+
+def _same(found: Any, proven: Any) -> bool:
+    return bool(_instant(found) == _instant(proven))
+
+
+def _instant(value: Any) -> Any:
+    """Spark gives instants in the zone of this process, statistics in UTC."""
+    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value
+
+
+def _wrong(metric: Aggregate, known: Shortcut, found: Any, by_file: Mapping[str, Any]) -> Wrong:
+    proven = known.answers[metric]
+    named = _by_path(known.files, by_file)
+    suspects = [
+        SuspectFile(path, ", ".join(name for name in file.writers if name) if file is not None else "")
+        for path, file in named.items()
+        if _contradicts(metric, proven, file, by_file.get(path))
+    ]
+    shown = _shown(metric, proven, found)
+    return metric, Disagreement((), *shown, tuple(suspects[:MOST_FILES]), len(suspects))
+
+
+def _contradicts(metric: Aggregate, proven: Any, file: File | None, found: Any) -> bool:
+    """Whether a file's rows say something else than what its facts or the proof allow."""
+    if metric.name != "count":
+        beaten = found is not None and (
+            proven is None or (found < proven if metric.name == "min" else found > proven)
+        )
+        return bool(beaten)
+    counted = found or 0
+    if metric.where is None:
+        return file is None or counted != file.rows
+    if metric.proof is Proof.NULLS and metric.proven_by is not None and file is not None:
+        return bool(counted != file.of(metric.proven_by).nulls)
+    return bool(counted)
+
+
+def _by_path(files: Sequence[File], by_file: Mapping[str, Any]) -> dict[str, File | None]:
+    """The files by the paths that Spark has for them; those that Spark saw no row of by their own."""
+    listed = {_plain(file.path): file for file in files}
+    named = {path: listed.get(_plain(path)) for path in by_file}
+    seen = set(map(_plain, by_file))
+    return named | {file.path: file for path, file in listed.items() if path not in seen}
+
+
+def _plain(path: str) -> str:
+    parts = urlsplit(path)
+    return unquote(parts.path) if parts.scheme else unquote(path)
+
+
+# Statistics on trial: a share of what they prove is counted from the rows, and one lie costs all of it.
+
+# The check that statistics are put to; no contract can ask for it.
+CHECK = "statistics"
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What came of the proofs about some rows: what is known now, and an error for each lie."""
+
+    known: Shortcut
+    proofs: int = 0
+    scans: int = 0
+    disagreements: tuple[Disagreement, ...] = ()
+    errors: tuple[CheckResult, ...] = ()
+
+
+def heard(
+    known: Shortcut, frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, request: Request
+) -> Hearing:
+    """A share of what is proven about the rows of this frame, counted where a share is asked for."""
+    if not request.verify_statistics:
+        return Hearing(known)
+    seed = f"{request.contract.id} {request.object} {request.now}"
+    picked = drawn(sorted(known.proven, key=repr), frame, request.verify_statistics, seed)
+    trial = tried(frame, picked, known, request.limit_seconds) if picked else Trial()
+    held = drawn(sorted(known.kept, key=repr), frame, request.verify_statistics, seed)
+    again = measured_again(frame, held, known, request.limit_seconds) if held else Trial()
+    if again.wrong and request.memory is not None and isinstance(request.data, Dataset):
+        request.memory.forget(str(request.data.path))
+    trial = Trial({**trial.answers, **again.answers}, trial.wrong + again.wrong, trial.passes + again.passes)
+    wrong = _disagreements(trial, clauses, kinds)
+    return Hearing(
+        _believed(known, trial),
+        len(known.proven) + len(known.kept),
+        len(trial.answers),
+        tuple(one for one, _ in wrong),
+        tuple(_error(one, clause) for one, clause in wrong),
+    )
+
+
+def verification(share: float, hearings: Sequence[Hearing]) -> Verification | None:
+    """What all hearings of a run come to; None where no share was asked for."""
+    if not share:
+        return None
+    disagreements = tuple(one for each in hearings for one in each.disagreements)
+    proofs, scans = sum(each.proofs for each in hearings), sum(each.scans for each in hearings)
+    return Verification(share, Tally(proofs, scans, len(disagreements)), disagreements)
+
+
+def _believed(known: Shortcut, trial: Trial) -> Shortcut:
+    """What is known after the trial: after one lie, nothing proven or kept, but what the rows gave."""
+    passes = known.passes + trial.passes
+    if not trial.wrong:
+        return replace(known, passes=passes)
+    doubted = known.proven | known.kept
+    others = {metric: answer for metric, answer in known.answers.items() if metric not in doubted}
+    answers = {**others, **trial.answers}
+    return replace(known, answers=answers, proven=frozenset(), kept=frozenset(), passes=passes)
+
+
+def _disagreements(
+    trial: Trial, clauses: Sequence[Clause], kinds: Shelf
+) -> list[tuple[Disagreement, Clause]]:
+    """Each wrong proof with the first clause that asks it; one for each clause."""
+    found: dict[str, tuple[Disagreement, Clause]] = {}
+    for metric, wrong in trial.wrong:
+        asking = [clause for clause in clauses if metric in asked_by(clause, kinds)]
+        clause = next((one for one in asking if one.path not in found), None)
+        if clause is not None:
+            paths = (clause.path, *(one.path for one in asking if one is not clause))
+            found[clause.path] = (replace(wrong, clauses=paths), clause)
+    return list(found.values())
+
+
+def _error(one: Disagreement, clause: Clause) -> CheckResult:
+    made = result(clause, Status.ERROR, one.found, f"{subject(clause)}: {one.said}")
+    return replace(made, check=CHECK, severity=Severity.ERROR, allowed=one.proven)
+
+
+# One object's contract against its data: clauses, plan, measurement, judgement, report.
+
+
+def check(request: Request) -> Report:
+    """Every clause that is asked for, tested on its data.
+
+    Raises UsageError for an unknown object, partition column or rule and a `now` without zone, and Unreadable
+    when the data cannot be opened. What is wrong inside the data is in the report.
+    """
+    try:
+        return _check(request, OpenedData(request))
+    except LeftToSpark:
+        return _check(request, OpenedData(request, in_memory=False))
+
+
+def _check(request: Request, data: OpenedData) -> Report:
+    """Choose clauses, ask what they need, let each source answer what it can, evaluate, show broken rows."""
+    chosen, occasion = choose(request), occasion_of(request)
+    clauses, kinds = chosen.on(request, data.schema, occasion), chosen.kinds
+    others = others_of(request, chosen.one, lambda: data.table)
+    results: dict[str, CheckResult] = {}
+    scopes = [
+        _Scope(request, chosen, data, rows, [one for one in clauses if one.extent.rows is rows], others)
+        for rows in (RowScope.PARTITION, RowScope.TABLE)
+    ]
+    for scope in scopes:
+        found = evaluate(scope.clauses, kinds, scope.ask)
+        results |= _sampled(scope, found) if request.samples else found
+    if data.small is None:
+        # Files that are small have the same columns, or are Spark's.
+        by_columns = partial(by_schema, clauses, kinds)
+        results = with_notes(results, data.table, chosen.one, by_columns)
+    sources = {
+        clause.path: found_in(clause, scope.known, kinds) for scope in scopes for clause in scope.clauses
+    }
+    counted = [scope.known.answers.get(COUNT) for scope in scopes[: 1 if request.partitions else 2]]
+    report = report_of(
+        request,
+        chosen,
+        clauses,
+        occasion,
+        results,
+        sources,
+        sum(scope.known.passes for scope in scopes),
+        [error for scope in scopes for error in scope.hearing.errors],
+        rows=next((rows for rows in counted if isinstance(rows, int)), None),
+    )
+    return replace(
+        report,
+        notes=tuple(dict.fromkeys(note for scope in scopes for note in scope.known.notes)),
+        verification=verification(request.verify_statistics, [scope.hearing for scope in scopes]),
+    )
+
+
+class _Scope:
+    """The rows that some clauses speak of, and what is known of them."""
+
+    def __init__(
+        self,
+        request: Request,
+        chosen: Chosen,
+        data: OpenedData,
+        rows: RowScope,
+        clauses: Sequence[Clause],
+        others: Others,
+    ) -> None:
+        self.request, self.chosen, self.data, self.rows = request, chosen, data, rows
+        self.clauses, self.others = clauses, others
+        self.known = Shortcut()
+        self.hearing = Hearing(self.known)
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark has them."""
+        return self.data.rows(self.rows)
+
+    def ask(self, metrics: Iterable[Metric]) -> Answers:
+        """What is known when each source has answered what it can of the metrics; Spark answers the rest."""
+        asked = list(metrics)
+        for source in (_in_memory, _without_scan, _by_spark):
+            left = [metric for metric in asked if metric not in self.known.answers]
+            if left:
+                self.known = source(left, self)
+        return self.known.answers
+
+
+AnswerSource = Callable[[Sequence[Metric], _Scope], Shortcut]
+"""From metrics and rows to what is known of these rows, with the answers to what it can tell."""
+
+
+# The check whose patterns are dq's own, and take no longer the longer a text is.
+_OWN_PATTERNS = "format"
+
+
+def _in_memory(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
+    """Of a small table in this process: all but what takes as long as the contract's author likes."""
+    small, kinds = scope.data.small_rows(scope.rows), scope.chosen.kinds
+    if small is None:
+        return scope.known
+    theirs = metrics_of((one for one in scope.clauses if one.check != _OWN_PATTERNS), kinds)
+    told = answers([one for one in metrics if one not in theirs or not of_users(one)], small)
+    passes = int(any(one is not SCHEMA for one in metrics)) if not scope.known.answers else 0
+    return replace(scope.known, answers={**scope.known.answers, **told}, passes=scope.known.passes + passes)
+
+
+def _without_scan(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
+    """By statistics, kept answers and Python tasks; asked once, and of what no small table tells."""
+    if scope.known.answers:
+        return scope.known
+    request, kinds = scope.request, scope.chosen.kinds
+    scope.hearing = heard(_shortcut(metrics, scope), scope.frame, scope.clauses, kinds, request)
+    return scope.hearing.known
+
+
+def _by_spark(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
+    """By passes over the rows; with a failure for what has no answer."""
+    known, frame, limit_seconds = scope.known, scope.frame, scope.request.limit_seconds
+    # It costs nothing beside other counts, and tells whether the session's many tasks pay.
+    more_than_one = any(not isinstance(one, Aggregate) for one in metrics) and SCHEMA not in known.answers
+    counted = [COUNT] if more_than_one and any(isinstance(one, Aggregate) for one in metrics) else []
+    made = plan((one for one in [*metrics, *counted] if one not in known.answers), schema_of(frame))
+    small = in_one_task(frame) if made.passes else frame
+    gather = gathered if small is frame else lambda frame, _rows: frame
+    told = measure(small, made, scope.others, known.answers, limit_seconds, gather)
+    passes = sum(not implied(one, told) for one in made.passes)
+    return replace(known, answers=told, passes=known.passes + passes)
+
+
+def evaluate(
+    clauses: Sequence[Clause], kinds: Shelf, ask: Callable[[Iterable[Metric]], Answers]
+) -> dict[str, CheckResult]:
+    """The result of each clause, by its path, from the answers to all that the clauses ask.
+
+    `ask` is called again with what the first answers call for, where they call for more.
+    """
+    answers = dict(ask(metrics_of(clauses, kinds)))
+    if more := second_of(clauses, answers, kinds):
+        answers |= ask(more)
+    return {clause.path: answered(clause, answers, kinds) for clause in clauses}
+
+
+def report_of(
+    request: Request,
+    asked: Chosen,
+    clauses: Sequence[Clause],
+    occasion: Occasion,
+    results: Mapping[str, CheckResult],
+    sources: Mapping[str, AnsweredBy],
+    passes: int,
+    errors: Sequence[CheckResult] = (),
+    *,
+    rows: int | None,
+) -> Report:
+    """What the results of these clauses come to; `sources` are where their answers were found. Both are by
+    the clauses' paths. `errors` stand after them."""
+    name = namer(asked.one)
+    given = (*(results[clause.path] for clause in clauses), *errors)
+    return Report(
+        contract=request.contract.id,
+        version=request.contract.version,
+        object=asked.one.name,
+        partitions=occasion.partitions,
+        results=tuple(
+            replace(one, name=name(one.clause), answered_by=_answered_by(one, sources)) for one in given
+        ),
+        accounts=asked.accounts,
+        passes=passes,
+        proven=sum(one is AnsweredBy.STATISTICS for one in sources.values()),
+        kept=sum(one is AnsweredBy.KEPT for one in sources.values()),
+        at=request.now,
+        rules=tuple(request.rules),
+        rows=rows,
+    )
+
+
+def _shortcut(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
+    """What is known without a scan of the rows: by statistics, by kept answers, and by Python tasks."""
+    request, rows, table = scope.request, scope.rows, scope.data.table
+    data, kinds = request.data, scope.chosen.kinds
+    # The files below a table tell not all of one whose partitions lie elsewhere too.
+    source = data if isinstance(data, Dataset) and not data.placed else None
+    parts = (request.partitions or ()) if rows is RowScope.PARTITION else ()
+    memory, now, levers = request.memory, request.now, request.levers
+    tasks_from, limit_seconds = request.tasks_from, request.limit_seconds
+    if memory is None or now is None or parts or Lever.KEPT not in levers:
+        return shortcut(metrics, table, source, parts, levers, tasks_from, limit_seconds)
+    first, last = levers & {Lever.STATISTICS}, levers - {Lever.STATISTICS}
+    told = shortcut(metrics, table, source, parts, first, tasks_from, limit_seconds)
+    # What a window leaves of the rows is another question at each run.
+    lasting = metrics_of([one for one in scope.clauses if one.extent.window is None], kinds)
+    rest = [one for one in lasting if one not in told.answers]
+    # Rows that Spark keeps are not those of the files that answers are kept for.
+    secret = classified(scope.chosen.one)
+    kept = recalled(rest, table, source, memory, now, levers, tasks_from, limit_seconds, secret)
+    known = {**told.answers, **kept.answers}
+    rest = [one for one in metrics if one not in known]
+    more = shortcut(rest, table, source, parts, last, tasks_from, limit_seconds) if rest else Shortcut()
+    passes = told.passes + kept.passes + more.passes
+    notes = tuple(dict.fromkeys((*told.notes, *more.notes)))
+    return Shortcut({**known, **more.answers}, told.proven, passes, told.files, notes, kept.kept)
+
+
+def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict[str, CheckResult]:
+    """The results, for a schema, of the clauses that ask for nothing else."""
+    # Clauses have no hash: arguments of their rules may be lists and mappings.
+    return {
+        clause.path: answered(clause, {SCHEMA: schema}, kinds)
+        for clause in clauses
+        if tuple(asked_by(clause, kinds)) == (SCHEMA,)
+    }
+
+
+def found_in(clause: Clause, known: Shortcut, kinds: Shelf) -> AnsweredBy:
+    """Where the answer to a clause is found, by what is known before the rows are read."""
+    asked = asked_by(clause, kinds)
+    if asked == (SCHEMA,):
+        return AnsweredBy.SCHEMA
+    if asked and known.proven.issuperset(asked):
+        return AnsweredBy.STATISTICS
+    return AnsweredBy.KEPT if asked and (known.proven | known.kept).issuperset(asked) else AnsweredBy.SCAN
+
+
+def _answered_by(result: CheckResult, found: Mapping[str, AnsweredBy]) -> AnsweredBy | None:
+    return None if result.status is Status.ERROR else found.get(result.clause)
+
+
+def _sampled(scope: _Scope, results: Mapping[str, CheckResult]) -> dict[str, CheckResult]:
+    """The results with samples where rows or keys break a failed clause, and fewer would keep it."""
+    broken = broken_by_rows(scope.clauses, results)
+    if not broken:
+        return dict(results)
+    frame = gathered(scope.frame, scope.known.answers.get(COUNT))
+    with time_limit(frame.sparkSession, scope.request.limit_seconds):
+        found = samples(frame, schema_of(frame), scope.chosen.one, broken, scope.others)
+    return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}
+
+
+def broken_by_rows(clauses: Iterable[Clause], results: Mapping[str, CheckResult]) -> list[Clause]:
+    """The failed clauses of which rows or keys can be shown, because fewer of these would keep them."""
+    return [
+        clause
+        for clause in clauses
+        if results[clause.path].status is Status.FAIL
+        and (number := results[clause.path].value)
+        and clause.of_rows
+        and clause.too_many(number)
+    ]
+
+
+# What a check would do: the passes over the data, what each answers, and what is not tested, and why.
+
+# What a pass of this kind is, for a reader.
+_SAID = {
+    Kind.SCHEMA: "the columns and types, without reading",
+    Kind.ROWS: "one scan that counts",
+    Kind.INTERPRETED: "one scan that looks inside of arrays and maps",
+    Kind.DISTINCT: "different keys",
+    Kind.DUPLICATES: "repeated keys, a shuffle",
+    Kind.SINGLE: "keys that stand once, a shuffle",
+    Kind.RANKED: "one scan that sorts values",
+    Kind.GROUPED: "groups of rows, a small shuffle",
+    Kind.SQL: "a query of the contract",
+    Kind.UNMATCHED: "keys looked up in another object, a join",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pass: over which rows, of what kind, how many questions it answers, and for which clauses."""
+
+    rows: RowScope
+    kind: Kind
+    questions: int
+    clauses: tuple[str, ...]
+
+    @property
+    def says(self) -> str:
+        """What the pass is, for a reader."""
+        return _SAID.get(self.kind, str(self.kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a check of one scope would do.
+
+    `passes` are at most those that run: what statistics of the files prove is not scanned. `errors` are
+    clauses, by path, whose result will be an error, with its reason. `untested` are those without a result.
+    """
+
+    contract: str
+    version: str
+    object: str
+    partitions: tuple[Partition, ...]
+    passes: tuple[Step, ...]
+    errors: tuple[tuple[str, str], ...]
+    untested: tuple[Account, ...]
+    rules: tuple[str, ...] = ()
+
+    def as_dict(self) -> JsonObject:
+        """The outline as JSON values."""
+        return {
+            "contract": self.contract,
+            "version": self.version,
+            "object": self.object,
+            "partitions": [dict(one) for one in self.partitions],
+            "rules": list(self.rules),
+            "passes": [
+                {
+                    "rows": one.rows.value,
+                    "kind": one.kind.value,
+                    "says": one.says,
+                    "questions": one.questions,
+                    "clauses": list(one.clauses),
+                }
+                for one in self.passes
+            ],
+            "errors": [{"clause": path, "reason": reason} for path, reason in self.errors],
+            "untested": [account.as_dict() for account in self.untested],
+        }
+
+
+def outline(request: Request) -> Outline:
+    """What `check` would do for this request; only the schema of the data is read.
+
+    Raises what `check` raises.
+    """
+    chosen, occasion, data = choose(request), occasion_of(request), OpenedData(request)
+    schema = data.schema
+    if data.small is None:
+        # Says now what is wrong with a partition, and not in the run.
+        data.rows(RowScope.PARTITION)
+    clauses = chosen.on(request, schema, occasion)
+    passes: list[Step] = []
+    errors = {clause.path: clause.refused for clause in clauses if clause.refused}
+    for rows in RowScope:
+        asking = _asking([clause for clause in clauses if clause.extent.rows is rows], chosen.kinds)
+        made = plan(asking, schema)
+        by_schema = tuple(dict.fromkeys(asking.get(SCHEMA, ())))
+        if by_schema:
+            passes.append(Step(rows, Kind.SCHEMA, 1, by_schema))
+        for each in made.passes:
+            paths = dict.fromkeys(path for metric in each.metrics for path in asking[metric])
+            passes.append(Step(rows, each.kind, len(each.metrics), tuple(paths)))
+        missing = dict(_unmet(made.failures, asking))
+        passes += _sorting(one for one in clauses if one.extent.rows is rows and one.path not in missing)
+        errors |= missing
+    return Outline(
+        contract=request.contract.id,
+        version=request.contract.version,
+        object=chosen.one.name,
+        partitions=occasion.partitions,
+        passes=tuple(passes),
+        errors=tuple(errors.items()),
+        untested=_untested(clauses, chosen.accounts),
+        rules=tuple(request.rules),
+    )
+
+
+def _sorting(clauses: Iterable[Clause]) -> Iterator[Step]:
+    """The passes of quantiles, which are asked when it is known how many values there are."""
+    found: dict[tuple[bool, object], list[Clause]] = {}
+    for clause in clauses:
+        asked = measured_by(clause)
+        if asked is not None and asked.terms.kind.name == "quantile":
+            shared = (asked.by, clause.extent.where) if asked.by else None
+            found.setdefault((bool(asked.by), shared), []).append(clause)
+    for (grouped, _), sorting in found.items():
+        kind = Kind.GROUPED if grouped else Kind.RANKED
+        paths = tuple(clause.path for clause in sorting)
+        yield Step(sorting[0].extent.rows, kind, 2 * len(sorting), paths)
+
+
+def _asking(clauses: Sequence[Clause], kinds: Shelf) -> dict[Metric, list[str]]:
+    """The clauses that ask for each metric, by path."""
+    asking: dict[Metric, list[str]] = {}
+    for clause in clauses:
+        for metric in asked_by(clause, kinds):
+            asking.setdefault(metric, []).append(clause.path)
+    return asking
+
+
+def _unmet(
+    failures: Sequence[tuple[Metric, Failure]], asking: Mapping[Metric, Sequence[str]]
+) -> Iterator[tuple[str, str]]:
+    for metric, failure in failures:
+        for path in asking[metric]:
+            yield path, failure.message
+
+
+def _untested(clauses: Sequence[Clause], accounts: Sequence[Account]) -> tuple[Account, ...]:
+    refused = {clause.path for clause in clauses if clause.refused}
+    return tuple(
+        account for account in accounts if account.state is not State.ENFORCED and account.path not in refused
+    )
