@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dq.dataquality.api import gate, split
     from dq.dataquality.backtest.run import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
-    from dq.dataquality.local.pandera.export import left_out, schema
+    from dq.dataquality.local.pandera import left_out, schema
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
     from dq.dataquality.proposal.facts import Proposal
@@ -121,7 +121,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         *("acknowledge", "incidents", "outbox", "send_test_alert", "silence"),
     ),
     # Schemas of pandera.
-    "dq.dataquality.local.pandera.export": ("left_out", "schema"),
+    "dq.dataquality.local.pandera": ("left_out", "schema"),
     # The words of a check in a package of one's own.
     "dq.dataquality.clauses.plugins": ("Broken", "Given", "Measure", "Question"),
     "dq.dataquality.model.column": ("Column",),

@@ -23,7 +23,7 @@ from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.kind import Shelf, result
 from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.clauses.preparation import asked_of, select
-from dq.dataquality.local.pandera.export import unaskable, untestable
+from dq.dataquality.local.pandera import unaskable, untestable
 from dq.dataquality.model.column import MASK, classified, field
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report

@@ -276,10 +276,6 @@ ALLOWED = {
     ("cli/main.py", "code"): ("importlib.import_module", "our own commands, by their files"),
     ("contracts/shared/plugins.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
     ("store/schema.py", "code"): ("importlib.import_module", "our own modules of tables, by their names"),
-    ("dataquality/local/pandera/export.py", "code"): (
-        "importlib.import_module",
-        "our own module of a backend",
-    ),
     ("validators/reports/__init__.py", "code"): (
         "importlib.import_module",
         "our own report formats, by their files",

@@ -22,8 +22,7 @@ from dq.dataquality.answers.rows import of_arrow
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import answered, metrics_of
 from dq.dataquality.clauses.preparation import asked_of
-from dq.dataquality.local.pandera import schema
-from dq.dataquality.local.pandera.export import export, unaskable
+from dq.dataquality.local.pandera import export, schema, unaskable
 from dq.dataquality.model.run_context import NOWHEN
 
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "60"))
