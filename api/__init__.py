@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.parse import BrokenContract
     from dq.contracts.yaml.parse import read as load
-    from dq.dataquality.api import gate, split
     from dq.dataquality.backtest.run import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera import left_out, schema
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from dq.operations.audit import AuditOutcome, audit
     from dq.operations.cycle import CycleStanding, cycle
     from dq.operations.export import ExportOutcome, export
-    from dq.operations.frames import backtest, check
+    from dq.operations.frames import backtest, check, gate, split
     from dq.operations.import_ import ImportOutcome, import_
     from dq.operations.incidents import (
         AckOutcome,
@@ -92,8 +91,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.dataquality.report": ("Report", "Violated"),
     "dq.dataquality.quarantine": ("GatedRows",),
     "dq.dataquality.backtest.run": ("Backtest",),
-    "dq.dataquality.api": ("gate", "split"),
-    "dq.operations.frames": ("backtest", "check"),
+    "dq.operations.frames": ("backtest", "check", "gate", "split"),
     "dq.operations.sample": ("sample",),
     "dq.operations.propose": ("propose",),
     "dq.dataquality.proposal.propose": ("Proposed",),

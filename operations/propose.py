@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.yaml.parse import parsed, read
-from dq.dataquality.api import Frame
 from dq.dataquality.proposal.propose import LAST, Proposed
 from dq.dataquality.proposal.propose import propose as learn_rules
 from dq.dataquality.request import Request, as_spark, pick
 from dq.operations.data_places import located_data
+from dq.operations.frames import Frame
 from dq.operations.runtime.context import World
 from dq.operations.runtime.spark import label
 
