@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, insert
 from sqlalchemy import text as sql
 
 from dq.alerts.tables import incident, incident_event, incident_subject
-from dq.contracts.schedule import Note
+from dq.contracts.schedule.clock import Note
 from dq.dataquality.delivery.tables import cycle, heartbeat, watermark
 from dq.dataquality.results.check_runs import check_result, check_run
 from dq.store.engine import Store

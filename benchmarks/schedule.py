@@ -16,8 +16,10 @@ from itertools import islice
 from _report import arguments, finish
 from croniter import croniter
 
-from dq.contracts.schedule import FreeDays, Schedule, TextFault, parse, zone
-from dq.contracts.schedule.calendar import DayEffect
+from dq.contracts.schedule.calendar import DayEffect, FreeDays
+from dq.contracts.schedule.clock import Schedule, parse
+from dq.contracts.schedule.zone import zone
+from dq.contracts.shared.outcome import TextFault
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2027, 1, 1, tzinfo=UTC)

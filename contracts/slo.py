@@ -15,7 +15,9 @@ from fractions import Fraction
 from dq.contracts import extension
 from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, Node, SchemaObject, SlaProperty
-from dq.contracts.schedule import Cycle, Dialect, DstPolicy, FreeDays, Schedule, check, cycles, parse
+from dq.contracts.schedule.calendar import FreeDays
+from dq.contracts.schedule.clock import Dialect, DstPolicy, Schedule, parse
+from dq.contracts.schedule.cycle import Cycle, check, cycles
 from dq.contracts.shared.outcome import Finding, Severity, TextFault, mistake
 from dq.contracts.shared.units import parse_elapsed
 from dq.contracts.shared.wording import suggestion

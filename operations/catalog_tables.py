@@ -30,8 +30,9 @@ from dq.registry.plan import WholeRegistry
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OBJECT, RETIRED, Key, TableSpec, UnsayableTerms
 from dq.registry.table_specs import specs
 from dq.store.engine import Store
-from dq.validators.compat import DiffTerms, Judged, Mode, Verdict, diff
-from dq.validators.compat.classified_change import Aspect
+from dq.validators.compat.classification.model import Mode, Verdict
+from dq.validators.compat.classified_change import Aspect, Judged
+from dq.validators.compat.comparison import DiffTerms, diff
 from dq.validators.git.repository import remote_name
 from dq.validators.lint import rules_of
 from dq.validators.lint.linter import Gate

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
-from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Cycle
 from dq.contracts.shared.outcome import CycleStatus, Unreadable, UsageError
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import TEXT, read

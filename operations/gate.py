@@ -18,7 +18,7 @@ from dq.validators.lint import Linted, Rules, lint_paths, rules_of
 from dq.validators.policy.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
-    from dq.validators.compat import Comparison
+    from dq.validators.compat.classified_change import Comparison
 
 
 # What the gate commands share: the rules on the shelf, the policy, and the base to compare with.

@@ -16,7 +16,9 @@ from dq.operations import subscriptions
 from dq.operations.gate import GateOutcome, policy_of, written
 from dq.operations.runtime.context import World
 from dq.operations.unenforced import unenforced
-from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
+from dq.validators.compat.classified_change import Comparison, Waiver
+from dq.validators.compat.comparison import DiffTerms
+from dq.validators.compat.findings import findings
 from dq.validators.git.base import (
     Base,
     Changed,
@@ -43,7 +45,7 @@ from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.registry import TablesAtBase
 
 if TYPE_CHECKING:
-    from dq.validators.compat import Mode
+    from dq.validators.compat.classification.model import Mode
 
 
 @dataclass(frozen=True, slots=True)

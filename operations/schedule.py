@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from dq.alerts.outbox.drain import Drained
-from dq.contracts.schedule import Cycle, Dialect, DstPolicy, Due, Note, Schedule, convert, dst_hazards, parse
+from dq.contracts.schedule import convert
+from dq.contracts.schedule.clock import Dialect, DstPolicy, Due, Note, Schedule, dst_hazards, parse
 from dq.contracts.schedule.convert import Difference
-from dq.contracts.schedule.cycle import ChangedDay, changed_days
+from dq.contracts.schedule.cycle import ChangedDay, Cycle, changed_days
 from dq.contracts.shared.outcome import Finding, TextFault, UsageError
 from dq.contracts.shared.units import iso
 from dq.contracts.slo import Slo

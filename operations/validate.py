@@ -21,7 +21,8 @@ from dq.operations.unenforced import unenforced
 from dq.validators.lint import lint_files, rules_of
 
 if TYPE_CHECKING:
-    from dq.validators.compat import Comparison, Mode
+    from dq.validators.compat.classification.model import Mode
+    from dq.validators.compat.classified_change import Comparison
 
 
 def validate(
@@ -72,7 +73,7 @@ def mode_of(text: str | None) -> Mode | None:
     """The mode of this name, in upper or lower case. Raises UsageError for another text."""
     if text is None:
         return None
-    from dq.validators.compat import Mode
+    from dq.validators.compat.classification.model import Mode
 
     words = [mode.value for mode in Mode]
     if text.upper() in words:
@@ -95,8 +96,8 @@ def diff(
 
     Raises Unreadable for a file that cannot be read, and BrokenContract for one that has errors.
     """
-    from dq.validators.compat import DiffTerms
-    from dq.validators.compat import diff as judged
+    from dq.validators.compat.comparison import DiffTerms
+    from dq.validators.compat.comparison import diff as judged
 
     old, new = (read(given) if given is not None else None for given in (before, after))
     return judged(old, new, DiffTerms(today or datetime.now(UTC).date()))

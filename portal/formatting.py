@@ -12,8 +12,8 @@ from typing import Any
 
 from dq.alerts.incident import IncidentState
 from dq.contracts.access.web_address import WEB, web_address
-from dq.contracts.schedule import Schedule, convert
-from dq.contracts.schedule.clock import times_of_day
+from dq.contracts.schedule import convert
+from dq.contracts.schedule.clock import Schedule, times_of_day
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.wording import counted
 from dq.contracts.slo import Slo

@@ -14,8 +14,8 @@ from dq.cli.terminal import output
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.files import POLICY_FILE, create
 from dq.contracts.escaping import shell_word
-from dq.contracts.schedule import Schedule, shortest_gap
-from dq.contracts.schedule import parse as parse_schedule
+from dq.contracts.schedule.clock import Schedule, shortest_gap
+from dq.contracts.schedule.clock import parse as parse_schedule
 from dq.contracts.shared.outcome import TextFault, UsageError
 from dq.contracts.yaml.writing import quoted
 from dq.operations.runtime.context import here

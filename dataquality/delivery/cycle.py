@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.schedule import Cycle
-from dq.contracts.schedule.cycle import Partition
+from dq.contracts.schedule.cycle import Cycle, Partition
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import LAKEHOUSE
 from dq.contracts.slo import Slo

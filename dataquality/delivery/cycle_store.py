@@ -23,8 +23,8 @@ from sqlalchemy import (
     update,
 )
 
-from dq.contracts.schedule import Cycle, Note
-from dq.contracts.schedule.cycle import Partition
+from dq.contracts.schedule.clock import Note
+from dq.contracts.schedule.cycle import Cycle, Partition
 from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.slo import Slo

@@ -11,8 +11,7 @@ from functools import cache, partial
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.schedule import Cycle
-from dq.contracts.schedule.cycle import Partition
+from dq.contracts.schedule.cycle import Cycle, Partition
 from dq.contracts.shared.outcome import DqError
 from dq.contracts.shared.units import LAKEHOUSE
 from dq.contracts.shared.wording import first_of

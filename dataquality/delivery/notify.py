@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.schedule import Cycle, zone
+from dq.contracts.schedule.cycle import Cycle
+from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity, TextFault
 from dq.contracts.shared.wording import counted, first_of
 from dq.contracts.slo import Slo

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from dq.contracts.schedule import TZDATA_VERSION, Cycle
+from dq.contracts.schedule.cycle import Cycle
+from dq.contracts.schedule.zone import TZDATA_VERSION
 from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Cycle
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey
 from dq.contracts.shared.units import LAKEHOUSE
 from dq.contracts.slo import Slo

@@ -13,8 +13,10 @@ from sqlalchemy import delete, insert, select
 
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract
-from dq.contracts.schedule import DayEffect, Dialect, FreeDays, Schedule, TextFault, convert, parse
-from dq.contracts.shared.outcome import DqError, Finding, Severity, UsageError
+from dq.contracts.schedule import convert
+from dq.contracts.schedule.calendar import DayEffect, FreeDays
+from dq.contracts.schedule.clock import Dialect, Schedule, parse
+from dq.contracts.shared.outcome import DqError, Finding, Severity, TextFault, UsageError
 from dq.contracts.slo import Slo
 from dq.registry.diff import StepKind, StepResult
 from dq.registry.table import RETIRED

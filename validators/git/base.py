@@ -16,7 +16,9 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Comparison, DiffTerms, History, compare
+from dq.validators.compat.classified_change import Comparison
+from dq.validators.compat.comparison import DiffTerms
+from dq.validators.compat.registry import History, compare
 from dq.validators.git.history import deprecated_since, has_deprecated, logged, newest_first, tagged
 from dq.validators.git.objects import (
     EntryKind,

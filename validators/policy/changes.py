@@ -16,8 +16,7 @@ from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.model import plain
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml import source
-from dq.validators.compat import Comparison
-from dq.validators.compat.classified_change import comparison
+from dq.validators.compat.classified_change import Comparison, comparison
 from dq.validators.compat.comparison import read_version
 from dq.validators.git.base import (
     Base,

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.schedule import DstPolicy, Schedule, parse
+from dq.contracts.schedule.clock import DstPolicy, Schedule, parse
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 EIGHT_DAYS = [n * MINUTE for n in range(8 * 24 * 60)]

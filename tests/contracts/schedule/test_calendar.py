@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.schedule import Cycle, DayEffect, FreeDays, Schedule, TextFault, cycles, parse
-from dq.contracts.schedule.calendar import check, of_year, release
+from dq.contracts.schedule.calendar import DayEffect, FreeDays, check, of_year, release
+from dq.contracts.schedule.clock import Schedule, parse
+from dq.contracts.schedule.cycle import Cycle, cycles
+from dq.contracts.shared.outcome import TextFault
 
 # Christmas Day of 2026 is a Friday.
 EVE, CHRISTMAS, BOXING = date(2026, 12, 24), date(2026, 12, 25), date(2026, 12, 26)
@@ -93,7 +95,7 @@ def test_a_delivery_moves_into_the_next_month_and_year() -> None:
 
 
 def test_a_delivery_of_the_last_year_moves_beyond_it() -> None:
-    from dq.contracts.schedule import Dialect
+    from dq.contracts.schedule.clock import Dialect
 
     calendar = FreeDays(weekdays_only=True, holidays=("US",), free_days=DayEffect.MOVE)
     # 31 December 2028 is a Sunday, the day after a holiday.

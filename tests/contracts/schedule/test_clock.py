@@ -17,19 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.schedule import (
+from dq.contracts.schedule.calendar import FreeDays
+from dq.contracts.schedule.clock import (
     Dialect,
     DstPolicy,
     Due,
-    FreeDays,
     Note,
     Schedule,
-    TextFault,
     dst_hazards,
     parse,
     shortest_gap,
-    zone,
 )
+from dq.contracts.schedule.zone import zone
+from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "100"))

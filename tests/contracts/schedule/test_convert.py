@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.schedule import Dialect, DstPolicy, Schedule, TextFault, convert, parse
+from dq.contracts.schedule import convert
+from dq.contracts.schedule.clock import Dialect, DstPolicy, Schedule, parse
+from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "40"))

@@ -15,18 +15,17 @@ from cronsim import CronSim
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.schedule import (
+from dq.contracts.schedule.calendar import FreeDays
+from dq.contracts.schedule.clock import (
     CroniterDifference,
     Dialect,
     DstPolicy,
-    FreeDays,
     Schedule,
-    TextFault,
     croniter_difference,
     parse,
-    transitions,
-    zone,
 )
+from dq.contracts.schedule.zone import transitions, zone
+from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "60"))

@@ -6,18 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dq.contracts.schedule import (
-    TZDATA_VERSION,
-    Cycle,
-    Due,
-    Note,
-    Schedule,
-    TextFault,
-    check,
-    cycles,
-    parse,
-    render,
-)
+from dq.contracts.schedule.clock import Due, Note, Schedule, parse
+from dq.contracts.schedule.cycle import Cycle, check, cycles, render
+from dq.contracts.schedule.zone import TZDATA_VERSION
+from dq.contracts.shared.outcome import TextFault
 
 
 def due(civil: str) -> Due:

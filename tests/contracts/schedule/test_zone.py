@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dq.contracts.schedule import TZDATA_VERSION, TextFault, Transition, transitions, zone
+from dq.contracts.schedule.zone import TZDATA_VERSION, Transition, transitions, zone
+from dq.contracts.shared.outcome import TextFault
 
 FILES = resources.files("tzdata")
 

@@ -9,7 +9,8 @@ import pytest
 from fakes.watcher import CONTRACT
 
 from dq.contracts import slo as promise
-from dq.contracts.schedule import Cycle, Note
+from dq.contracts.schedule.clock import Note
+from dq.contracts.schedule.cycle import Cycle
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse

@@ -10,7 +10,8 @@ from fakes.cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.schedule import Cycle, Note, Schedule, cycles, parse
+from dq.contracts.schedule.clock import Note, Schedule, parse
+from dq.contracts.schedule.cycle import Cycle, cycles
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.delivery.cycle import CycleVerdict, Evidence, judge

@@ -13,7 +13,7 @@ from fakes.glue import GlueShim
 from fakes.scheduler import TARGET, promising
 
 from dq.cli.main import run
-from dq.contracts.schedule import Dialect, Schedule, parse
+from dq.contracts.schedule.clock import Dialect, Schedule, parse
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2027, 1, 1, tzinfo=UTC)

@@ -11,7 +11,8 @@ from fakes.cases import cases
 from fragments.compat import TODAY, document, text
 from fragments.registry import Registry
 
-from dq.validators.compat import DiffTerms, Mode
+from dq.validators.compat.classification.model import Mode
+from dq.validators.compat.comparison import DiffTerms
 from dq.validators.git.base import compare_with, open_base
 from dq.validators.git.objects import BaseRefInvalid
 from dq.validators.git.repository import BaseUnavailable

@@ -14,8 +14,11 @@ from fakes.cases import OURS, cases
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.model import Contract
-from dq.validators.compat import RULES, Comparison, DiffTerms, Mode, Waiver, compare, diff
-from dq.validators.compat.classification.model import DEFAULT_ENGINES
+from dq.validators.compat.classification.model import DEFAULT_ENGINES, Mode
+from dq.validators.compat.classified_change import Comparison, Waiver
+from dq.validators.compat.comparison import DiffTerms, diff
+from dq.validators.compat.registry import compare
+from dq.validators.compat.rules import RULES
 
 FILE = cases("compat-cases.yaml")
 MORE: dict[str, Any] = yaml.load((OURS / "compat-more.yaml").read_text("utf-8"), yaml.CSafeLoader)

@@ -7,7 +7,7 @@ from fragments.compat import TODAY
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import DiffTerms, diff
+from dq.validators.compat.comparison import DiffTerms, diff
 
 BEFORE = "check: quantile, arguments: {q: 0.95}, mustBeLessThan: 600"
 

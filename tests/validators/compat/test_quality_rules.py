@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from fragments.compat import TODAY, contract
 
-from dq.validators.compat import DiffTerms, Verdict, diff
+from dq.validators.compat.classification.model import Verdict
+from dq.validators.compat.comparison import DiffTerms, diff
 
 UNIQUE: dict[str, Any] = {"type": "text", "description": "No order appears twice."}
 FILLED: dict[str, Any] = {"type": "text", "description": "Every order has a customer."}

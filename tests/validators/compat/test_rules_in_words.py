@@ -7,7 +7,7 @@ from fragments.compat import TODAY
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import DiffTerms, diff
+from dq.validators.compat.comparison import DiffTerms, diff
 
 UNIQUE = "{type: text, description: Each order id is unique.}"
 CUSTOMER = "{type: text, description: Each order has a customer.}"

@@ -10,8 +10,9 @@ import yaml
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.subscriptions import Subscription, read
-from dq.validators.compat import Bump, DiffTerms, Judged, Mode, Verdict, Waiver, diff
-from dq.validators.compat.classification.model import engine
+from dq.validators.compat.classification.model import Bump, Mode, Verdict, engine
+from dq.validators.compat.classified_change import Judged, Waiver
+from dq.validators.compat.comparison import DiffTerms, diff
 from dq.validators.compat.rules import RULES
 
 

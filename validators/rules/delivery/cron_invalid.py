@@ -34,7 +34,7 @@ Mend: The message says which field, and what to write. `dq schedule next` shows 
 
 from dq.contracts import extension
 from dq.contracts.model import Quality, SlaProperty
-from dq.contracts.schedule import parse
+from dq.contracts.schedule.clock import parse
 from dq.contracts.shared.outcome import TextFault as NotASchedule
 from dq.validators.facts import of_promise
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

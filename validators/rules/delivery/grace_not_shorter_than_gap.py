@@ -33,7 +33,7 @@ Mend: Shorten the grace, or promise less often.
 
 from datetime import datetime, timedelta
 
-from dq.contracts.schedule import shortest_gap
+from dq.contracts.schedule.clock import shortest_gap
 from dq.contracts.slo import Slo
 from dq.validators.facts import of_each
 from dq.validators.rule import Faults, Rule, Severity, fault

@@ -38,7 +38,7 @@ in the policy for its domain. `dq schedule next` shows when an expression is due
 
 from datetime import UTC, datetime, time
 
-from dq.contracts.schedule import CroniterDifference, Schedule, croniter_difference
+from dq.contracts.schedule.clock import CroniterDifference, Schedule, croniter_difference
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # croniter takes up to 0.1 s for a schedule; a contract of more different ones is no reader's work.

@@ -34,7 +34,7 @@ this rule off for the contract's domain: the policy `dst` says what is done.
 
 from datetime import datetime, timedelta
 
-from dq.contracts.schedule import Note, dst_hazards
+from dq.contracts.schedule.clock import Note, dst_hazards
 from dq.contracts.slo import Slo
 from dq.validators.facts import of_each
 from dq.validators.rule import Faults, Rule, Severity, fault
