@@ -18,8 +18,7 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache.cache import KeyMemory, Part
-from dq.dataquality.answers.partition_cache.folders import lasting
+from dq.dataquality.answers.partition_cache.cache import KeyMemory, Part, lasting
 from dq.dataquality.answers.sources import ALL, NONE, Lever
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
