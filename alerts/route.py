@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dq.contracts.schedule.quiet_hours import QuietHours
+from dq.contracts.access.alert_target import QuietHours
 from dq.contracts.shared.outcome import Severity
 
 # Who is told: routes by severity, with the console when nobody else would be.

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 
-from dq.contracts.shared import wording
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import block, inert, one_line
+from dq.contracts.shared import outcome
+from dq.contracts.shared.outcome import UsageError, block, inert, one_line
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.text import name
-from dq.contracts.yaml import writing
-from dq.contracts.yaml.writing import commented
+from dq.contracts.yaml import insertion
+from dq.contracts.yaml.insertion import commented
 
 # Text in HTML and XML: element content and double-quoted attributes.
 
@@ -26,12 +25,12 @@ def html(text: str) -> str:
 
 def xml(text: str) -> str:
     """The text between tags of XML 1.0."""
-    return wording.in_xml(escape(text, quote=False))
+    return outcome.in_xml(escape(text, quote=False))
 
 
 def xml_attribute(text: str) -> str:
     """The text in an attribute of XML 1.0, where a parser would make a blank of what breaks a line."""
-    return wording.in_xml(escape(text)).replace("\n", "&#10;").replace("\t", "&#9;")
+    return outcome.in_xml(escape(text)).replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 # Text in lines that services read: Slack's mrkdwn, workflow commands of GitHub, samples of Prometheus.
@@ -247,14 +246,14 @@ TARGETS: dict[str, EscapingTarget] = {
     "github message": EscapingTarget(github_data, "GitHub's runner", "reports of dq validate"),
     "github property": EscapingTarget(github_property, "GitHub's runner", "reports of dq validate"),
     "html": EscapingTarget(html, "browsers, mail programs", "dq export html, mail, notebooks"),
-    "json": EscapingTarget(wording.in_json, "JSON readers, and runners in their logs", "every --format json"),
-    "lines": EscapingTarget(wording.block, "terminals", "everything printed"),
+    "json": EscapingTarget(outcome.in_json, "JSON readers, and runners in their logs", "every --format json"),
+    "lines": EscapingTarget(outcome.block, "terminals", "everything printed"),
     "markdown": EscapingTarget(markdown_text, "GitHub, GitLab", "reports, comments on pull requests"),
     "markdown code": EscapingTarget(markdown_code, "GitHub, GitLab", "reports, comments on pull requests"),
-    "one line": EscapingTarget(wording.one_line, "terminals", "everything printed"),
+    "one line": EscapingTarget(outcome.one_line, "terminals", "everything printed"),
     "prometheus label": EscapingTarget(prometheus_label, "Prometheus", "dq metrics"),
     "python": EscapingTarget(python, "Python", "dq export pandera, the portal's lines to copy"),
-    "runner": EscapingTarget(wording.inert, "runners of CI", "everything printed"),
+    "runner": EscapingTarget(outcome.inert, "runners of CI", "everything printed"),
     "shell word": EscapingTarget(shell_word, "POSIX shells", "commands in messages and findings"),
     "slack": EscapingTarget(_slack, "Slack: mrkdwn", "incidents and digests"),
     "spark sql literal": EscapingTarget(
@@ -267,6 +266,6 @@ TARGETS: dict[str, EscapingTarget] = {
     "spark sql text": EscapingTarget(sql.text, "Spark SQL: expressions", "checks"),
     "xml": EscapingTarget(xml, "XML readers", "JUnit reports, feeds of the portal"),
     "xml attribute": EscapingTarget(xml_attribute, "XML readers", "JUnit reports"),
-    "yaml": EscapingTarget(writing.quoted, "YAML readers", "dq import, init, propose, export odcs and dbt"),
+    "yaml": EscapingTarget(insertion.quoted, "YAML readers", "dq import, init, propose, export odcs and dbt"),
 }
 """By name. Row filters are expressions, not texts: `row_filter` writes them from their tree."""

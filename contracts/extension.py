@@ -22,11 +22,10 @@ from dq.contracts.model import (
     SlaProperty,
     SupportChannel,
     plain,
+    typed,
 )
 from dq.contracts.schedule.calendar import DayEffect, FreeDays
-from dq.contracts.shared.outcome import Finding, mistake
-from dq.contracts.shared.units import DataFormat
-from dq.contracts.typed import typed
+from dq.contracts.shared.outcome import DataFormat, Finding, mistake
 
 # The kinds of values that dq's own terms hold: dates, texts, templates of partitions, markers, signs.
 

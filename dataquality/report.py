@@ -17,8 +17,9 @@ from dq.contracts.shared.outcome import (
     GroupResult,
     Status,
     Unreadable,
+    inert,
+    one_line,
 )
-from dq.contracts.shared.wording import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
 from dq.dataquality.model.metric import Verification
 from dq.dataquality.model.run_context import Partition

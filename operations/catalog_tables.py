@@ -13,8 +13,7 @@ from typing import Any
 from dq.contracts.access.data_location import DataPlace, is_lake, resolve, server_in, server_of
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read, write
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import DqError, Finding, Location, Severity, UsageError
-from dq.contracts.shared.wording import counted, first_of
+from dq.contracts.shared.outcome import DqError, Finding, Location, Severity, UsageError, counted, first_of
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription

@@ -25,8 +25,9 @@ from dq.contracts.shared.outcome import (
     Status,
     Unreadable,
     UsageError,
+    counted,
+    suggestion,
 )
-from dq.contracts.shared.wording import counted, suggestion
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.partition_cache.store import PartLedger
 from dq.dataquality.answers.sources import ALL, Lever

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
-from dq.contracts.schedule.cycle import Cycle
 from dq.contracts.shared.outcome import CycleStatus, Unreadable, UsageError
-from dq.contracts.slo import Slo
+from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality.delivery import cycle_store, evidence, notify
 from dq.dataquality.delivery import cycle_store as excuses

@@ -18,8 +18,7 @@ from dq.alerts.outbox import drain
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
 from dq.contracts.shared.install import NAME, install_command
-from dq.contracts.shared.outcome import DqError
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import DqError, counted
 from dq.dataquality.delivery import retention
 from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages

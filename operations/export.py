@@ -8,8 +8,7 @@ from pathlib import Path
 
 from dq.contracts.escaping import comment
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import UsageError, nearest
 from dq.operations.registry_files import load, only
 from dq.registry.exporting import kinds
 from dq.registry.exporting.export import Exported, ExportKind, Write, unsaid

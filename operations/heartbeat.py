@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.shared.outcome import UsageError
 from dq.operations.metrics import is_loopback
 from dq.operations.runtime.context import World, secret_in

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import counted, nearest
+from dq.contracts.shared.outcome import UsageError, counted, nearest
 from dq.lake.paths import partition_folder
 from dq.operations.runtime.context import World, called
 from dq.operations.runtime.spark import opened

@@ -31,8 +31,8 @@ from dq.contracts.shared.outcome import (
     Recovery,
     Severity,
     UsageError,
+    iso,
 )
-from dq.contracts.shared.units import iso
 from dq.operations.alerting import routes, send
 from dq.operations.alerting.routes import FROM_CONTRACT
 from dq.operations.registry_files import load

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.schedule import convert
-from dq.contracts.shared.outcome import Unreadable, UsageError
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared.outcome import Unreadable, UsageError, suggestion
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
 from dq.operations.catalog_tables import Governed

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.units import iso
+from dq.contracts.shared.outcome import UsageError, iso
 from dq.dataquality.delivery.replay import Replayed, keys
 from dq.dataquality.delivery.replay import replay as derive
 from dq.operations.runtime.context import called

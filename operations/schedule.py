@@ -13,10 +13,8 @@ from dq.alerts.outbox.drain import Drained
 from dq.contracts.schedule import convert
 from dq.contracts.schedule.clock import Dialect, DstPolicy, Due, Note, Schedule, dst_hazards, parse
 from dq.contracts.schedule.convert import Difference
-from dq.contracts.schedule.cycle import ChangedDay, Cycle, changed_days
-from dq.contracts.shared.outcome import Finding, TextFault, UsageError
-from dq.contracts.shared.units import iso
-from dq.contracts.slo import Slo
+from dq.contracts.shared.outcome import Finding, TextFault, UsageError, iso
+from dq.contracts.slo import ChangedDay, Cycle, Slo, changed_days
 from dq.dataquality.delivery import cycle_store, replay
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import Excuse

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract, candidates, subscriptions
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read
 from dq.contracts.model import Contract, Identity
-from dq.contracts.shared.document_kind import is_contract
+from dq.contracts.odcs import is_contract
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as typed

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Finding, UsageError
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import Finding, UsageError, nearest
 from dq.contracts.yaml.parse import TEXT, read
 from dq.operations.gate import judge, policy_of, written
 from dq.operations.runtime.context import here

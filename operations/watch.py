@@ -13,8 +13,8 @@ from pathlib import Path
 
 from dq.alerts import metrics
 from dq.alerts.outbox.drain import Drained
-from dq.contracts.schedule.cycle import Cycle
 from dq.contracts.shared.outcome import CycleStatus, Finding, UsageError
+from dq.contracts.slo import Cycle
 from dq.dataquality.delivery import compliance, heartbeat
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.probe_pool import Lookout

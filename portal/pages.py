@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from dq.contracts.access.files import Found
 from dq.contracts.model import Contract
 from dq.contracts.shared.install import needing, release
-from dq.contracts.shared.wording import block, in_json, in_xml
+from dq.contracts.shared.outcome import block, in_json, in_xml
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.replay import rewound

@@ -9,9 +9,7 @@ from typing import Any
 from dq.alerts.incident import incident_as_row
 from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
-from dq.contracts.shared.outcome import Status
-from dq.contracts.shared.units import iso
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import Status, counted, iso
 from dq.contracts.slo import Slo
 from dq.contracts.types import catalog_type
 from dq.dataquality.delivery.budget import Budget

@@ -10,8 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
-from dq.contracts.diff.formats import STRUCTURES, profile
 from dq.contracts.shared.outcome import DqError
+from dq.contracts.types import STRUCTURES, profile
 from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, Key, TableColumn, TableSpec
 
 # The words of a plan: what differs in a table, how grave that is, and what is to be done.

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from dq.contracts.access.data_location import RFC_4180, TextFormat
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.units import LAKEHOUSE
+from dq.contracts.shared.outcome import LAKEHOUSE, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 
 # What a table in a catalog should be: a frozen specification, its canonical form and its hash.

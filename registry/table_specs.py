@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dq.contracts import slo
 from dq.contracts.access.data_location import DataPlace, server_of, text_format
 from dq.contracts.extension import dataset
+from dq.contracts.lineage import database_name, is_view, table_folder, table_name
 from dq.contracts.model import Contract, Property, SchemaObject, Team
 from dq.contracts.shared.outcome import UsageError
-from dq.contracts.tables import database_name, is_view, table_folder, table_name
 from dq.contracts.types import DataType, NotAType, catalog_type, parse
 from dq.registry.table import (
     CONTRACT,

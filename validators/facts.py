@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dq.contracts import extension
 from dq.contracts.extension import Scope
 from dq.contracts.model import Contract, CustomProperty, Node, Quality, SchemaObject
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import nearest
 from dq.contracts.slo import Slo
 from dq.validators.context import Context, QualityPlace
 from dq.validators.rule import Check, Fault, Faults, fault

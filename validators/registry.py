@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
+from dq.contracts.lineage import PromisedTable, TableFolder, promised_tables
 from dq.contracts.model import Contract, Identity
 from dq.contracts.shared.outcome import Location
-from dq.contracts.tables import PromisedTable, TableFolder, promised_tables
 from dq.validators.context import Context, by_id, leaves, name_paths, repeated_names
 
 # Contracts of different ids that promise one table, or folders of which one lies in the other.

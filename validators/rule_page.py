@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.contracts import odcs
-from dq.contracts.shared.outcome import Severity, UsageError
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared.outcome import Severity, UsageError, suggestion
 from dq.validators.context import Argument
 from dq.validators.rule import Rule, RuleScope
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from dq.alerts.channel import Channel
-from dq.contracts.shared import plugins
+from dq.contracts.shared import install
 
 
 def load() -> dict[str, Channel]:
     """Every channel on the shelf by id."""
-    return plugins.load(sys.modules[__name__], "CHANNEL", Channel)
+    return install.load(sys.modules[__name__], "CHANNEL", Channel)

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dq.alerts.channel import Ambiguous, Blockage, ChannelSetting, Inspection, NotSent, Rejected, Sender
-from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.access.access_policy import WEB, web_address
 
 # One POST to one host: TLS is verified, no redirect is followed, and all of it has a time limit.
 

@@ -23,10 +23,9 @@ from dq.alerts.message import (
     promise,
     repeat_note,
 )
-from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.escaping import slack
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import one_line
+from dq.contracts.shared.outcome import UsageError, one_line
 
 # A message in Slack's blocks, within Slack's limits (docs.slack.dev/reference/block-kit/blocks).
 

@@ -28,7 +28,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 
 from dq.alerts.channel import Press
 from dq.alerts.channels._slack_messages import Workspace, press_of
-from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import MissingTool, UsageError
 

@@ -27,8 +27,8 @@ from dq.alerts.channel import (
 )
 from dq.alerts.channels._http import TIMEOUT_SECONDS, time_limit
 from dq.alerts.message import COMMAND, Message, about, colour, cut, headline, lines, repeat_note
+from dq.contracts.access.access_policy import LOOPBACK, WEB, web_address
 from dq.contracts.access.alert_target import form_fault
-from dq.contracts.access.web_address import LOOPBACK, WEB, web_address
 from dq.contracts.escaping import html
 from dq.contracts.shared.outcome import UsageError
 

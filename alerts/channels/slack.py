@@ -35,8 +35,7 @@ from dq.alerts.channels._http import seconds
 from dq.alerts.channels._slack_messages import actions, app_token, has_app_token, plain, reply, rich
 from dq.alerts.message import Message
 from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import one_line
+from dq.contracts.shared.outcome import UsageError, one_line
 
 if TYPE_CHECKING:
     from slack_sdk import WebClient

@@ -26,7 +26,7 @@ from dq.alerts.channel import (
 )
 from dq.alerts.channels import _http
 from dq.alerts.message import COMMAND, NAMED, Message, about, colour, headline, repeat_note
-from dq.contracts.access.web_address import web_address
+from dq.contracts.access.access_policy import web_address
 from dq.contracts.shared.outcome import UsageError
 
 MOST_BYTES = 28 * 1024

@@ -15,7 +15,7 @@ from dq.alerts.incident import CREATE, REMINDER, UPDATE, Incident, IncidentState
 from dq.alerts.route import LaterWord, Wait, reminder
 from dq.alerts.tables import incident, message, outbox
 from dq.alerts.tables import incident as incidents
-from dq.contracts.schedule.quiet_hours import written
+from dq.contracts.access.alert_target import written
 from dq.store.schema import UtcDateTime
 
 # What is next in a lane, which is one incident in one place: a pure decision that keeps the order.

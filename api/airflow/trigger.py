@@ -9,8 +9,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from dq.contracts.shared.outcome import CycleStatus, DqError
-from dq.contracts.shared.units import iso
+from dq.contracts.shared.outcome import CycleStatus, DqError, iso
 from dq.operations.cycle import CycleStanding, cycle
 
 _FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)

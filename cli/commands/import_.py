@@ -13,9 +13,8 @@ from dq.cli.options import ACCOUNT, ROLE
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import counted
-from dq.contracts.yaml.writing import commented
+from dq.contracts.shared.outcome import UsageError, counted
+from dq.contracts.yaml.insertion import commented
 from dq.operations.import_ import ImportRequest, contract_of, found
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import here

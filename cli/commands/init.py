@@ -17,7 +17,7 @@ from dq.contracts.escaping import shell_word
 from dq.contracts.schedule.clock import Schedule, shortest_gap
 from dq.contracts.schedule.clock import parse as parse_schedule
 from dq.contracts.shared.outcome import TextFault, UsageError
-from dq.contracts.yaml.writing import quoted
+from dq.contracts.yaml.insertion import quoted
 from dq.operations.runtime.context import here
 from dq.validators.git.repository import BRANCH, make_repository, require_none
 from dq.validators.lint import lint, rules_of

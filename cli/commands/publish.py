@@ -13,8 +13,7 @@ from dq.cli.shown import check
 from dq.cli.shown import check as oors
 from dq.cli.terminal import output
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import UsageError, counted
 from dq.lake.paths import partition_folder
 from dq.operations import publish_audit as auditing
 from dq.operations.openlineage.recording import Recording, recording

@@ -9,8 +9,8 @@ import typer
 from dq.cli.context import at
 from dq.cli.terminal import output
 from dq.contracts.schedule import convert
+from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import Dialect, DstPolicy, Note, Schedule
-from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.outcome import TextFault
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.notify import local_time

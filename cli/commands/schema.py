@@ -8,8 +8,7 @@ from functools import partial
 import typer
 
 from dq.cli.terminal import output
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared.outcome import UsageError, suggestion
 from dq.operations.output_schemas import OUTPUTS, json_schema
 
 Schema = dict[str, object]

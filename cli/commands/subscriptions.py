@@ -12,7 +12,7 @@ import typer
 from dq.cli.terminal import output
 from dq.contracts.access.discovery import below, told
 from dq.contracts.escaping import markdown_text
-from dq.contracts.shared.document_kind import ASIDE
+from dq.contracts.odcs import ASIDE
 from dq.contracts.subscriptions import Subscription
 from dq.operations.runtime.context import elapsed, here, registry_root
 from dq.operations.subscriptions import load_subscriptions

@@ -8,8 +8,7 @@ import typer
 
 from dq.cli.options import PATHS
 from dq.cli.terminal import output
-from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import Finding, counted
 from dq.operations.runtime.context import here
 
 

@@ -15,8 +15,16 @@ from dq.cli.terminal import output
 from dq.contracts.access.data_location import server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.install import NAME
-from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, UsageError
-from dq.contracts.shared.wording import counted, in_json, one_line
+from dq.contracts.shared.outcome import (
+    CheckResult,
+    Finding,
+    Severity,
+    Status,
+    UsageError,
+    counted,
+    in_json,
+    one_line,
+)
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.clause import RowScope

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from dq.cli.terminal import output
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
-from dq.contracts.shared.wording import counted, first_of
-from dq.contracts.yaml.writing import commented
+from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, counted, first_of
+from dq.contracts.yaml.insertion import commented
 from dq.dataquality.backtest.run import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition

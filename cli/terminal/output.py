@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from dq.contracts.shared import wording
-from dq.contracts.shared.outcome import DqError
-from dq.contracts.shared.wording import in_json, one_line
+from dq.contracts.shared import outcome
+from dq.contracts.shared.outcome import DqError, in_json, one_line
 
 if TYPE_CHECKING:
     from dq.validators.lint import Linted
@@ -108,13 +107,13 @@ class Stream(io.TextIOBase):
                 if own is None:
                     self.lines(line)
                 else:
-                    rest = wording.inert(wording.block(line[own.end() :]))
-                    self._send(f"{wording.block(own[0])}{rest}\n")
+                    rest = outcome.inert(outcome.block(line[own.end() :]))
+                    self._send(f"{outcome.block(own[0])}{rest}\n")
 
     def live(self, text: str) -> None:
         """Writes over the last line of a terminal what will be written over in its turn; "" wipes it."""
         with self._lock:
-            self._send(_WIPE + wording.inert(wording.one_line(text)))
+            self._send(_WIPE + outcome.inert(outcome.one_line(text)))
             self._live = bool(text)
 
     @contextmanager
@@ -142,7 +141,7 @@ class Stream(io.TextIOBase):
 
     def _put(self, text: str, colors: re.Pattern[str]) -> OSError | None:
         with self._lock:
-            whole = wording.inert(self._line + self._shown(text, colors))
+            whole = outcome.inert(self._line + self._shown(text, colors))
             shown = whole[len(self._line) :]
             line = whole.rpartition("\n")[2]
             # One that is cut does not begin with what is kept of it.
@@ -153,12 +152,12 @@ class Stream(io.TextIOBase):
 
     def _shown(self, text: str, colors: re.Pattern[str]) -> str:
         if "\x1b" not in text:
-            return wording.block(text)
+            return outcome.block(text)
         # The pieces between the marks, and by turns the code of each mark.
         pieces = colors.split(text)
         sgr = "\x1b[{}m" if self._colored() else ""
         return "".join(
-            sgr.format(one) if number % 2 else wording.block(one) for number, one in enumerate(pieces)
+            sgr.format(one) if number % 2 else outcome.block(one) for number, one in enumerate(pieces)
         )
 
     def _colored(self) -> bool:

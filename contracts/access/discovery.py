@@ -27,7 +27,7 @@ from dq.contracts.access.files import (
     shown,
     unreadable,
 )
-from dq.contracts.shared.document_kind import OTHER, is_contract, looks_like
+from dq.contracts.odcs import OTHER, is_contract, looks_like
 from dq.contracts.shared.outcome import Unreadable
 
 ENDING = ".odcs.yaml"

@@ -13,10 +13,9 @@ from itertools import pairwise
 
 from dq.contracts.extension import Delivery
 from dq.contracts.odcs import SERVICE_LEVELS, time_unit
+from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import Due, Schedule, parse
-from dq.contracts.schedule.zone import zone
-from dq.contracts.shared.outcome import TextFault
-from dq.contracts.shared.units import parse_duration
+from dq.contracts.shared.outcome import TextFault, parse_duration
 from dq.contracts.slo import schedule_of
 
 # What a service level promises, as a number that can be compared: whatever its unit, offset or spelling.

@@ -13,9 +13,17 @@ from itertools import islice, repeat, zip_longest
 from typing import NamedTuple
 
 from dq.contracts.schedule import cron
-from dq.contracts.schedule.calendar import FURTHEST_MOVE, DayEffect, FreeDays
+from dq.contracts.schedule.calendar import (
+    FURTHEST_MOVE,
+    DayEffect,
+    FreeDays,
+    Transition,
+    known,
+    offset_at,
+    transitions,
+    zone,
+)
 from dq.contracts.schedule.cron import CronField, DayRule, FieldError, midnights
-from dq.contracts.schedule.zone import Transition, known, offset_at, transitions, zone
 from dq.contracts.shared.outcome import TextFault
 
 # The words of a promised-delivery clock: dialect, policy for clock changes, due.

@@ -14,8 +14,9 @@ from sqlglot.generator import Generator
 
 from dq.contracts.model import Quality, SchemaObject
 from dq.contracts.sql import text as sql
-from dq.contracts.sql.aggregate import Folded, folded, shown
 from dq.contracts.sql.allow import (
+    NOT_OF_A_ROW,
+    OF_A_ROW,
     Forbidden,
     SqlDialect,
     unquoted,
@@ -24,9 +25,8 @@ from dq.contracts.sql.allow import (
     vouch_for_tokens,
     vouch_for_tree,
 )
-from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
 from dq.contracts.sql.limits import vouch_for_cost, with_bounded_patterns
-from dq.contracts.sql.reading import columns, fields, qualified, read, read_condition
+from dq.contracts.sql.reading import Folded, columns, fields, folded, qualified, read, read_condition, shown
 
 # The guard in front of Spark: a rule's untrusted SQL becomes SQL of our own writing, or is refused.
 #

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dq.contracts.patterns import pattern
-from dq.contracts.patterns.pattern import TOO_LONG, in_sql
-from dq.contracts.sql.allow import Forbidden
-from dq.contracts.sql.allowlist import FLAT, GENERATORS, words
+from dq.contracts import pattern
+from dq.contracts.pattern import TOO_LONG, in_sql
+from dq.contracts.sql.allow import FLAT, GENERATORS, Forbidden, words
 
 # TABLE: functions with a regular expression, so written that no text can exhaust the stack of Java.
 

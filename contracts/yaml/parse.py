@@ -13,12 +13,22 @@ from typing import Any
 from dq.contracts import odcs as servers
 from dq.contracts import odcs as versions
 from dq.contracts.access import files
-from dq.contracts.model import PLACE, Contract, Node, Place, Property, Quality, Server, Team
-from dq.contracts.odcs import Version
-from dq.contracts.shared.document_kind import OLD_KEY, foreign
-from dq.contracts.shared.outcome import DqError, Finding, Severity, Unreadable, mistake
-from dq.contracts.shared.wording import nearest, suggestion
-from dq.contracts.typed import empty, keys_at, read_as, typed
+from dq.contracts.model import (
+    PLACE,
+    Contract,
+    Node,
+    Place,
+    Property,
+    Quality,
+    Server,
+    Team,
+    empty,
+    keys_at,
+    read_as,
+    typed,
+)
+from dq.contracts.odcs import OLD_KEY, Version, foreign
+from dq.contracts.shared.outcome import DqError, Finding, Severity, Unreadable, mistake, nearest, suggestion
 from dq.contracts.yaml import source
 
 # What the standard asks beyond the form of single values: by version, by server type, and no empty keys.

@@ -28,9 +28,8 @@ from yaml.nodes import ScalarNode
 from yaml.resolver import Resolver
 
 from dq.contracts.access.files import MAX_BYTES
-from dq.contracts.model import MAX_DEPTH, PLACE, Place, Spot
+from dq.contracts.model import MAX_DEPTH, PLACE, Place, Spot, read_as, spelled
 from dq.contracts.shared.outcome import Finding, Location, Severity, mistake
-from dq.contracts.typed import read_as, spelled
 
 # What YAML 1.1 makes of a plain scalar, exactly as PyYAML's safe loader would.
 

@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.patterns.pattern import TOO_LONG
+from dq.contracts.pattern import TOO_LONG
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 
-from dq.contracts.shared import plugins
+from dq.contracts.shared import install
 from dq.dataquality.clauses.kind import CheckKind, Shelf
 
 
 @functools.cache
 def built_in() -> Shelf:
     """Every check kind that comes with dq, by its id."""
-    return plugins.load(sys.modules[__name__], "CHECK", CheckKind)
+    return install.load(sys.modules[__name__], "CHECK", CheckKind)

@@ -27,8 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dq.contracts.shared.outcome import CheckResult, Severity, Status
-from dq.contracts.shared.wording import counted, nearest
+from dq.contracts.shared.outcome import CheckResult, Severity, Status, counted, nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result
 from dq.dataquality.clauses.quality_rule import (

@@ -11,9 +11,8 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dq.contracts.model import Property, SchemaObject
-from dq.contracts.schedule.cycle import add_months
-from dq.contracts.shared.outcome import Location, Severity
-from dq.contracts.shared.units import Duration
+from dq.contracts.shared.outcome import Duration, Location, Severity
+from dq.contracts.slo import add_months
 from dq.contracts.types import physical_type
 from dq.dataquality.model.column import Column, Target, needs, single_columns
 from dq.dataquality.model.metric import Aggregate

@@ -13,8 +13,17 @@ from dq.contracts.extension import delivery
 from dq.contracts.metrics import measure_named
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.odcs import time_unit
-from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status, TextFault
-from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
+from dq.contracts.shared.outcome import (
+    MONTHS,
+    SECONDS,
+    CheckResult,
+    Duration,
+    Location,
+    Severity,
+    Status,
+    TextFault,
+    parse_duration,
+)
 from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import (
     Clause,

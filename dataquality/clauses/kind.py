@@ -8,8 +8,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Status
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import CheckResult, Status, counted
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import (
     Clause,

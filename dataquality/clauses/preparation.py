@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.access.data_location import formats
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import UsageError, nearest
 from dq.contracts.types import DataType, physical_type
 from dq.dataquality.clauses.clause import Clause, NoResult, RowScope, before, refuse
 from dq.dataquality.clauses.coverage import Account, State, accounts

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.schedule.cycle import Cycle, Partition
-from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.shared.units import LAKEHOUSE
-from dq.contracts.slo import Slo
+from dq.contracts.shared.outcome import LAKEHOUSE, CycleStatus
+from dq.contracts.slo import Cycle, Partition, Slo
 from dq.lake.storage import Files
 
 # Cycles of deliveries, what was seen of them and what became of them: the values of the watcher.

@@ -24,10 +24,9 @@ from sqlalchemy import (
 )
 
 from dq.contracts.schedule.clock import Note
-from dq.contracts.schedule.cycle import Cycle, Partition
 from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
-from dq.contracts.slo import Slo
+from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery.cycle import (
     OPEN,
     CycleState,

@@ -11,11 +11,8 @@ from functools import cache, partial
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.schedule.cycle import Cycle, Partition
-from dq.contracts.shared.outcome import DqError
-from dq.contracts.shared.units import LAKEHOUSE
-from dq.contracts.shared.wording import first_of
-from dq.contracts.slo import Slo
+from dq.contracts.shared.outcome import LAKEHOUSE, DqError, first_of
+from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery.cycle import (
     APART,
     FILE_SOURCES,

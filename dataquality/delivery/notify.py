@@ -9,11 +9,19 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.schedule.cycle import Cycle
-from dq.contracts.schedule.zone import zone
-from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity, TextFault
-from dq.contracts.shared.wording import counted, first_of
-from dq.contracts.slo import Slo
+from dq.contracts.schedule.calendar import zone
+from dq.contracts.shared.outcome import (
+    Breach,
+    CycleStatus,
+    End,
+    IncidentKey,
+    Recovery,
+    Severity,
+    TextFault,
+    counted,
+    first_of,
+)
+from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.cycle import (

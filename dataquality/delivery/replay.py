@@ -10,10 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from dq.contracts.schedule.cycle import Cycle
-from dq.contracts.schedule.zone import TZDATA_VERSION
+from dq.contracts.schedule.calendar import TZDATA_VERSION
 from dq.contracts.shared.outcome import CycleStatus, IncidentKey
-from dq.contracts.slo import Slo
+from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.budget import budgets, tell_budgets
 from dq.dataquality.delivery.cycle import (

@@ -8,10 +8,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 
-from dq.contracts.schedule.cycle import Partition
-from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.shared.units import LAKEHOUSE
-from dq.contracts.slo import Slo
+from dq.contracts.shared.outcome import LAKEHOUSE, CycleStatus
+from dq.contracts.slo import Partition, Slo
 from dq.dataquality.delivery.cycle import CycleState, DeliveryPlace, Kept, MissingPart, Watched, label
 from dq.dataquality.delivery.evidence import asked_for, folder
 from dq.dataquality.delivery.probe_pool import Errand, Lookout

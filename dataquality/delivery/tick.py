@@ -8,10 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.contracts.schedule.cycle import Cycle
-from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey
-from dq.contracts.shared.units import LAKEHOUSE
-from dq.contracts.slo import Slo
+from dq.contracts.shared.outcome import LAKEHOUSE, Breach, CycleStatus, IncidentKey
+from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store, evidence, notify
 from dq.dataquality.delivery.budget import budgets, tell_budgets, withdraw_budget
 from dq.dataquality.delivery.cycle import (

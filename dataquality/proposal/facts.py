@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import counted
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Way
 

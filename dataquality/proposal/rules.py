@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import counted
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
 from dq.dataquality.proposal import facts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from dq.contracts.patterns.pattern import TOO_LONG
+from dq.contracts.pattern import TOO_LONG
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p

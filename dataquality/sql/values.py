@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from dq.contracts import automaton
+from dq.contracts import pattern as shared
+from dq.contracts.automaton import Ranges
 from dq.contracts.model import Property
-from dq.contracts.patterns import automaton
-from dq.contracts.patterns import pattern as shared
-from dq.contracts.patterns.automaton import Ranges
-from dq.contracts.patterns.pattern import recursion
+from dq.contracts.pattern import recursion
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, carriers, carries, physical_type
 from dq.dataquality.model.predicate import (

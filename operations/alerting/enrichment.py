@@ -15,8 +15,7 @@ from dq.contracts.access.files import FileRefused, named, read
 from dq.contracts.escaping import shell
 from dq.contracts.lineage import DataObject, consumers, inputs
 from dq.contracts.model import Contract, CustomProperty
-from dq.contracts.shared.outcome import Breach, Recovery, Severity
-from dq.contracts.shared.wording import first_of
+from dq.contracts.shared.outcome import Breach, Recovery, Severity, first_of
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.results import check_runs
 from dq.operations.runtime.context import World, written_instant

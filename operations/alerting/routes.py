@@ -10,6 +10,7 @@ from pathlib import Path
 from dq.alerts import channels
 from dq.alerts.channel import Channel, ChannelSetting
 from dq.alerts.route import AlertRoute
+from dq.contracts.access.access_policy import web_address
 from dq.contracts.access.alert_target import (
     FILES,
     FOR_PEOPLE,
@@ -22,7 +23,6 @@ from dq.contracts.access.alert_target import (
     target_of,
     tool_fault,
 )
-from dq.contracts.access.web_address import web_address
 from dq.contracts.model import Contract, SupportChannel
 from dq.contracts.shared.outcome import Finding, Severity, TextFault, UsageError
 from dq.contracts.slo import NOT_IN_FORCE

@@ -15,8 +15,8 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport import Config, Transport, get_default_factory
 from openlineage.client.transport.http import HttpConfig, HttpTransport
 
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.access.files import read_own
-from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.shared.outcome import UsageError
 
 # How events leave: appended to a file, posted to a URL, or as a file of OpenLineage's own settings says.

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dq.contracts.access.access_policy import Reach, reach
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read_own
-from dq.contracts.shared.outcome import TextFault, UsageError
-from dq.contracts.shared.units import parse_elapsed
+from dq.contracts.shared.outcome import TextFault, UsageError, parse_elapsed
 from dq.operations.runtime import settings, state_folder
 from dq.operations.runtime.settings import Settings
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from dq.contracts.shared import plugins
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared import install
+from dq.contracts.shared.outcome import UsageError, suggestion
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 # The package itself: a shelf is asked for by its package.
@@ -16,7 +15,7 @@ _SHIPPED = sys.modules[__name__]
 
 def catalogs(package: ModuleType = _SHIPPED) -> dict[str, CatalogKind]:
     """The catalogs on the shelf by id."""
-    return plugins.load(package, "CATALOG", CatalogKind)
+    return install.load(package, "CATALOG", CatalogKind)
 
 
 def open_catalog(name: str, settings: CatalogSettings) -> Catalog:

@@ -12,8 +12,7 @@ from urllib.parse import unquote
 
 from dq.contracts.escaping import spark_literal
 from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
-from dq.contracts.shared.units import LAKEHOUSE
+from dq.contracts.shared.outcome import LAKEHOUSE, DqError, Unreadable, UsageError
 from dq.contracts.sql.text import name as identifier
 from dq.registry.catalog import (
     CatalogKind,

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.units import FORMATS
+from dq.contracts.shared.outcome import FORMATS, UsageError
 from dq.lake.paths import partition_folder
 from dq.registry.catalog import (
     CatalogKind,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dq.contracts.model import Contract, Node, Property, SchemaObject
-from dq.contracts.shared.wording import first_of
+from dq.contracts.shared.outcome import first_of
 from dq.contracts.types import DataType, catalog_type, logical_type, physical_type
 
 # What a contract says of its schema and a form has no words for, so that nothing is lost in silence.

@@ -17,7 +17,7 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from requests import Session
 from requests.exceptions import RequestException
 
-from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.shared.outcome import Unreadable, UsageError
 
 _CONNECT_SECONDS = 10.0

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dq.contracts.shared.wording import counted
+from dq.contracts.shared.outcome import counted
 from dq.contracts.types import MAX_PRECISION, DataType, NotAType, parse
 from dq.registry.importing.model import Said
 

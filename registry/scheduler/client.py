@@ -11,8 +11,8 @@ from typing import Any
 
 from botocore import exceptions as aws
 
+from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import Dialect, parse
-from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.outcome import TextFault, UsageError
 from dq.registry.glue.client import Rate, aws_session, code_of, explained, opening, polite, unless
 from dq.registry.glue.validation import Raw, refusals

@@ -24,7 +24,7 @@ from dq.alerts.message import render
 from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
-from dq.contracts.shared import plugins
+from dq.contracts.shared import install
 from dq.contracts.shared.outcome import UsageError
 from dq.store import open_store
 
@@ -263,7 +263,7 @@ def test_a_new_channel_is_one_file(tmp_path, monkeypatch, clock):
     import more_channels
 
     beeps = []
-    found = plugins.load(more_channels, "CHANNEL", Channel)
+    found = install.load(more_channels, "CHANNEL", Channel)
     store = open_store(f"sqlite:///{tmp_path / 'dq.db'}")
     with store.write() as tx:
         record(tx, breach(1), (AlertRoute("pager", "ana"),), clock())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dq.alerts.quiet_hours import tell_mornings
 from dq.alerts.record import acknowledge
 from dq.alerts.route import DAILY, FIRST, LEAST, AlertRoute, matching, reminder
-from dq.contracts.schedule.quiet_hours import quiet_hours
+from dq.contracts.access.alert_target import quiet_hours
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery, Severity
 
 LEAD = AlertRoute("slack", "#platform", after=timedelta(minutes=30))

@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dq.contracts.escaping import TARGETS
 from dq.contracts.shared.outcome import UsageError
-from dq.contracts.yaml.writing import commented
+from dq.contracts.yaml.insertion import commented
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

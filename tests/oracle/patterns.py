@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from dq.contracts.patterns.pattern import refused
+from dq.contracts.pattern import refused
 
 # ECMA-262 -> Python. `\s` of ECMA-262 is WhiteSpace and LineTerminator, sections 12.2 and 12.3.
 _SPACE = "\t\n\x0b\x0c\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"

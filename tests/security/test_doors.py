@@ -262,8 +262,8 @@ ALLOWED = {
         "the settings of logging beside the module, and the names of the operator's settings beside Spark",
     ),
     ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
-    ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
-    ("contracts/schedule/zone.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
+    ("contracts/schedule/calendar.py", "file"): (".open .read_text", "the zones of the package tzdata"),
+    ("contracts/schedule/calendar.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
     ("validators/lint/run.py", "process"): (
         "concurrent.futures.ProcessPoolExecutor multiprocessing.get_context",
         "our own function over many contracts",
@@ -274,7 +274,7 @@ ALLOWED = {
         "the packages of two codecs, by names that stand in the file",
     ),
     ("cli/main.py", "code"): ("importlib.import_module", "our own commands, by their files"),
-    ("contracts/shared/plugins.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
+    ("contracts/shared/install.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
     ("store/schema.py", "code"): ("importlib.import_module", "our own modules of tables, by their names"),
     ("validators/reports/__init__.py", "code"): (
         "importlib.import_module",

@@ -37,7 +37,7 @@ from dq.cli.shown import check
 from dq.cli.shown import check as oors
 from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
-from dq.contracts.shared import wording
+from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import (
     CheckResult,
     Finding,
@@ -92,7 +92,7 @@ def test_every_character_that_is_not_seen_as_itself_is_shown_and_no_other():
         hidden = unicodedata.category(one) in ("Cc", "Cs", "Cf", "Zl", "Zp") and one not in "\u200c\u200d"
         noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
         # What later versions of Unicode made of characters that this Python does not know yet is shown, too.
-        if (hidden or noncharacter) != (wording.one_line(one) != one) and unicodedata.category(one) != "Cn":
+        if (hidden or noncharacter) != (outcome.one_line(one) != one) and unicodedata.category(one) != "Cn":
             wrong.append(hex(code))
 
     assert wrong == []
@@ -109,7 +109,7 @@ def test_every_character_that_is_not_seen_as_itself_is_shown_and_no_other():
     ids=["breaks", "control", "beyond the first plane", "what is read"],
 )
 def test_a_character_is_shown_as_its_escape(text: str, line: str, block: str):
-    assert (wording.one_line(text), wording.block(text)) == (line, block)
+    assert (outcome.one_line(text), outcome.block(text)) == (line, block)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_character_is_shown_as_its_escape(text: str, line: str, block: str):
     ],
 )
 def test_only_the_sign_that_would_start_a_command_is_shown(text: str, shown: str):
-    assert wording.inert(text) == shown
+    assert outcome.inert(text) == shown
 
 
 def test_a_long_text_without_a_command_is_looked_through_once():
@@ -132,7 +132,7 @@ def test_a_long_text_without_a_command_is_looked_through_once():
 
     def cost(unit: str, length: int) -> float:
         text = unit * (length // len(unit)) + "!"
-        return cpu_seconds(lambda: wording.inert(wording.block(text)))
+        return cpu_seconds(lambda: outcome.inert(outcome.block(text)))
 
     # Sixteen times the text: what looks through it again for each of its characters costs 256 times as much.
     ratios = {unit: cost(unit, 320_000) / cost(unit, 20_000) for unit in units}
@@ -500,7 +500,7 @@ def test_the_command_that_an_alert_names_runs_no_other_when_it_is_pasted(tmp_pat
 
 
 def test_what_a_pass_is_for_is_one_of_ours():
-    assert all(wording.one_line(one.value) == one.value for one in Kind)
+    assert all(outcome.one_line(one.value) == one.value for one in Kind)
 
 
 # --- alerts

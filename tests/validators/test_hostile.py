@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dq.contracts.model import MAX_FINDINGS
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.typed import MAX_FINDINGS
 from dq.validators import rule_page
 from dq.validators.lint import lint, rules_of
 from dq.validators.lint.linter import MAX_OF_ONE_RULE

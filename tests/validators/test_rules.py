@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from fakes import golden
 
+from dq.contracts.shared.install import BrokenShelf
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.plugins import BrokenShelf
 from dq.contracts.yaml.parse import parse
 from dq.operations.unenforced import unenforced
 from dq.validators import rule_page

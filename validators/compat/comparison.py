@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from dq.contracts.diff.element import Change, ElementKind, FlatElement
-from dq.contracts.diff.facts import changes
+from dq.contracts.diff.element import Change, ElementKind, FlatElement, changes
 from dq.contracts.diff.normalize import normalise
 from dq.contracts.diff.promises import date_of, name_of
 from dq.contracts.extension import dataset

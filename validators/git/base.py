@@ -13,7 +13,7 @@ from dq.contracts.access import discovery, files
 from dq.contracts.access.discovery import YAML, called_contract, entered
 from dq.contracts.access.files import POLICY_FILE, FileRefused, Found
 from dq.contracts.model import Contract
-from dq.contracts.shared.document_kind import is_contract
+from dq.contracts.odcs import is_contract
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classified_change import Comparison

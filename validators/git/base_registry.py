@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from posixpath import normpath
 
 from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract
+from dq.contracts.lineage import PromisedTable, promised_tables
 from dq.contracts.model import Contract, Identity
-from dq.contracts.shared.document_kind import is_contract
+from dq.contracts.odcs import is_contract
 from dq.contracts.subscriptions import Subscription, read
-from dq.contracts.tables import PromisedTable, promised_tables
 from dq.contracts.yaml.parse import parse
 from dq.validators.git.base import Base, Changed, Content, is_same_content
 from dq.validators.git.objects import TreeEntry, entry_contents

@@ -11,11 +11,9 @@ from functools import cached_property
 
 from dq.contracts import extension
 from dq.contracts.access.files import FileRefused
-from dq.contracts.model import Contract
+from dq.contracts.model import MAX_FINDINGS, Contract
 from dq.contracts.odcs import Version
-from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.wording import counted, first_of, nearest
-from dq.contracts.typed import MAX_FINDINGS
+from dq.contracts.shared.outcome import Finding, Severity, counted, first_of, nearest
 from dq.contracts.yaml.parse import parse
 from dq.validators.context import Context, Promises, PropertyPlace, Unenforced, Walk, nothing
 from dq.validators.policy.policy import EnabledRule, Policy

@@ -18,7 +18,7 @@ from dq.contracts.access import files
 from dq.contracts.access.discovery import Discovery, PassedOver, discover
 from dq.contracts.access.files import FileRefused, Found, shown
 from dq.contracts.model import Contract, Identity
-from dq.contracts.shared import plugins
+from dq.contracts.shared import install
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions import Subscription, read
 from dq.validators import rules as rules_shelf
@@ -177,7 +177,7 @@ MAX_TEXT = 1_000
 
 def rules_of(package: ModuleType = rules_shelf) -> dict[str, Rule]:
     """The rules on a shelf by id; without an argument, the ones that ship."""
-    return plugins.load(package, "RULE", Rule)
+    return install.load(package, "RULE", Rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from dq.contracts.model import (
     SupportChannel,
 )
 from dq.contracts.odcs import SERVER_TYPES
-from dq.contracts.patterns.pattern import most_steps
+from dq.contracts.pattern import most_steps
 from dq.contracts.shared.outcome import Location, Severity
 from dq.validators.context import Context, Walk
 from dq.validators.facts import shown

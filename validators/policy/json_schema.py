@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from dq.contracts.patterns import pattern as patterns
-from dq.contracts.patterns.pattern import most_steps
+from dq.contracts import pattern as patterns
+from dq.contracts.pattern import most_steps
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError

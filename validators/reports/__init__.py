@@ -6,15 +6,14 @@ import importlib
 import pkgutil
 import sys
 
-from dq.contracts.shared import plugins
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared import install
+from dq.contracts.shared.outcome import UsageError, suggestion
 from dq.validators.lint.report import ReportFormat
 
 
 def reports_of() -> dict[str, ReportFormat]:
     """The formats on the shelf by id."""
-    return plugins.load(sys.modules[__name__], "REPORT", ReportFormat)
+    return install.load(sys.modules[__name__], "REPORT", ReportFormat)
 
 
 def names() -> list[str]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dq.contracts.escaping import github_data, github_property
-from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.wording import one_line
+from dq.contracts.shared.outcome import Finding, Severity, one_line
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dq.contracts.shared import wording
+from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import Severity
 from dq.validators.lint import Linted
 from dq.validators.lint.report import ReportFormat, Screen, counts
@@ -24,7 +24,7 @@ def render(linted: Linted, _screen: Screen) -> str:
             **{severity.value: number for severity, number in counts(linted.findings).items()},
         },
     }
-    return wording.in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+    return outcome.in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 REPORT = ReportFormat("json", render)

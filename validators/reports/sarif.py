@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from dq.contracts.shared import wording
+from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators import rule_page
 from dq.validators.lint import Linted, rules_of
@@ -56,7 +56,7 @@ def render(linted: Linted, _screen: Screen) -> str:
         "results": _results(linted, {id_: index for index, id_ in enumerate(used)}),
     }
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return wording.in_json(json.dumps(document, indent=2)) + "\n"
+    return outcome.in_json(json.dumps(document, indent=2)) + "\n"
 
 
 def _descriptor(id_: str, shelf: Mapping[str, Rule], findings: Iterable[Finding]) -> dict[str, object]:

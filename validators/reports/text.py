@@ -6,8 +6,7 @@ import textwrap
 import unicodedata
 from itertools import groupby
 
-from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.wording import inert, one_line
+from dq.contracts.shared.outcome import Finding, Severity, inert, one_line
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, counts, lines, said
 

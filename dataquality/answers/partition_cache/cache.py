@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import MissingTool, Unreadable
-from dq.contracts.sql.allowlist import FUNCTIONS
+from dq.contracts.sql.allow import FUNCTIONS
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks import run as kernels
 from dq.dataquality.answers.python_tasks.keys import Codes, Keys, run_of

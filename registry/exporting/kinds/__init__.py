@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from dq.contracts.shared import plugins
+from dq.contracts.shared import install
 from dq.registry.exporting.export import ExportKind
 
 
 def load() -> dict[str, ExportKind]:
     """Every kind on the shelf by its id."""
-    return plugins.load(sys.modules[__name__], "KIND", ExportKind)
+    return install.load(sys.modules[__name__], "KIND", ExportKind)

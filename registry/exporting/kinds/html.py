@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.escaping import html
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.types import catalog_type
-from dq.contracts.yaml.writing import commented
+from dq.contracts.yaml.insertion import commented
 from dq.registry.exporting.export import Exported, ExportKind, words
 
 # No script, picture or font is ever fetched; the one style stands in the page.

@@ -23,7 +23,7 @@ from dq.contracts.model import (
 )
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import catalog_type
-from dq.contracts.yaml.writing import block
+from dq.contracts.yaml.insertion import block
 from dq.registry.exporting.export import Exported, ExportKind, Losses
 
 Values = dict[str, object]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dq.contracts.escaping import python
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
-from dq.contracts.yaml.writing import commented
+from dq.contracts.yaml.insertion import commented
 from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, unsaid, words
 
 # A comment in the first two lines could name another encoding, in which the rest reads otherwise.

@@ -8,7 +8,7 @@ from dq.contracts.access.data_location import formats
 from dq.contracts.escaping import spark_literal, spark_name_in_file
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
-from dq.contracts.yaml.writing import commented
+from dq.contracts.yaml.insertion import commented
 from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, inner, words
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from dq.contracts.shared import plugins
+from dq.contracts.shared import install
 from dq.registry.importing.model import ImportKind
 
 
 def load() -> dict[str, ImportKind]:
     """Every kind on the shelf by its id."""
-    return plugins.load(sys.modules[__name__], "KIND", ImportKind)
+    return install.load(sys.modules[__name__], "KIND", ImportKind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dq.contracts.shared.document_kind import OLD_KEY
+from dq.contracts.odcs import OLD_KEY
 from dq.contracts.shared.outcome import UsageError
 from dq.registry.importing.dcs import FieldReader, rules, said
 from dq.registry.importing.documents import Mapped, json_of, listed, mapped, shown, text, told, yaml_of

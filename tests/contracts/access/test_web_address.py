@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.access.alert_target import host_allowed
-from dq.contracts.access.web_address import WEB, web_address
 
 ONE_HOST = [
     ("https://example.com", "example.com"),

@@ -15,8 +15,7 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.diff.element import Change, ElementKind, Motion
-from dq.contracts.diff.facts import changes
+from dq.contracts.diff.element import Change, ElementKind, Motion, changes
 from dq.contracts.diff.normalize import normalise
 from dq.contracts.diff.promises import Fires
 from dq.contracts.model import Contract

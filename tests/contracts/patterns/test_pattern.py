@@ -7,7 +7,7 @@ import re
 import pytest
 from fakes.work import calls
 
-from dq.contracts.patterns.pattern import refused, searched
+from dq.contracts.pattern import refused, searched
 
 DISAGREED = "and the two do not agree on what it holds then"
 

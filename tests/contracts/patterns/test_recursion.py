@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from dq.contracts.patterns.pattern import in_sql, recursion, refused, searched
+from dq.contracts.pattern import in_sql, recursion, refused, searched
 from dq.dataquality.answers.rows import pattern as in_python
 from dq.dataquality.sql.values import java
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dq.contracts.schedule.calendar import DayEffect, FreeDays, check, of_year, release
 from dq.contracts.schedule.clock import Schedule, parse
-from dq.contracts.schedule.cycle import Cycle, cycles
 from dq.contracts.shared.outcome import TextFault
+from dq.contracts.slo import Cycle, cycles
 
 # Christmas Day of 2026 is a Friday.
 EVE, CHRISTMAS, BOXING = date(2026, 12, 24), date(2026, 12, 25), date(2026, 12, 26)

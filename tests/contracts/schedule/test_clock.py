@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.schedule.calendar import FreeDays
+from dq.contracts.schedule.calendar import FreeDays, zone
 from dq.contracts.schedule.clock import (
     Dialect,
     DstPolicy,
@@ -28,7 +28,6 @@ from dq.contracts.schedule.clock import (
     parse,
     shortest_gap,
 )
-from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.

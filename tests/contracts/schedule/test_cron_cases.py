@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from fakes.cases import cases
 
+from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import Dialect, DstPolicy, Schedule, parse
-from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.outcome import TextFault
 
 CASES = cases("cron-cases.yaml")

@@ -15,7 +15,7 @@ from cronsim import CronSim
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.schedule.calendar import FreeDays
+from dq.contracts.schedule.calendar import FreeDays, transitions, zone
 from dq.contracts.schedule.clock import (
     CroniterDifference,
     Dialect,
@@ -24,7 +24,6 @@ from dq.contracts.schedule.clock import (
     croniter_difference,
     parse,
 )
-from dq.contracts.schedule.zone import transitions, zone
 from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.

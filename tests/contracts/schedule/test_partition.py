@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dq.contracts.schedule.calendar import TZDATA_VERSION
 from dq.contracts.schedule.clock import Due, Note, Schedule, parse
-from dq.contracts.schedule.cycle import Cycle, check, cycles, render
-from dq.contracts.schedule.zone import TZDATA_VERSION
 from dq.contracts.shared.outcome import TextFault
+from dq.contracts.slo import Cycle, check, cycles, render
 
 
 def due(civil: str) -> Due:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.schedule.quiet_hours import QuietHours, quiet_hours, written
+from dq.contracts.access.alert_target import QuietHours, quiet_hours, written
 from dq.contracts.shared.outcome import TextFault
 
 MINUTE = timedelta(minutes=1)

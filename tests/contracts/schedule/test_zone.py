@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dq.contracts.schedule.zone import TZDATA_VERSION, Transition, transitions, zone
+from dq.contracts.schedule.calendar import TZDATA_VERSION, Transition, transitions, zone
 from dq.contracts.shared.outcome import TextFault
 
 FILES = resources.files("tzdata")

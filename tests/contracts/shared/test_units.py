@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dq.contracts.shared.outcome import TextFault
-from dq.contracts.shared.units import Duration, parse_duration
+from dq.contracts.shared.outcome import Duration, TextFault, parse_duration
 
 
 @pytest.mark.parametrize(

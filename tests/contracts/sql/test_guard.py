@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from dq.contracts.sql.allow import SqlDialect
-from dq.contracts.sql.allowlist import FUNCTIONS
+from dq.contracts.sql.allow import FUNCTIONS, SqlDialect
 from dq.contracts.sql.guard import MAX_CHARACTERS, Guarded, Refused, guarded, guarded_predicate
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dq.contracts import odcs
-from dq.contracts.model import Contract, Member, Team
-from dq.contracts.typed import MAX_FINDINGS
+from dq.contracts.model import MAX_FINDINGS, Contract, Member, Team
 from dq.contracts.yaml.parse import nodes, parse
 
 MINIMAL = b"apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import FOLDER, OF_ROWS, Example, contract_of, examples_of
 
-from dq.contracts.shared import plugins
+from dq.contracts.shared import install
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import CheckKind
@@ -103,7 +103,7 @@ def test_one_new_file_is_a_new_check(
     (package / "upper.py").write_text(NEW_KIND)
     monkeypatch.syspath_prepend(tmp_path)
     own_checks = importlib.import_module("own_checks")
-    kinds = {**built_in(), **plugins.load(own_checks, "CHECK", CheckKind)}
+    kinds = {**built_in(), **install.load(own_checks, "CHECK", CheckKind)}
     example = Example("", "properties: [{name: v, tags: [upper]}]", "v string", (("a",), ("B",)), "")
     report = check(
         Request(contract_of(example), spark.createDataFrame(list(example.rows), "v string"), kinds=kinds)

@@ -10,9 +10,8 @@ from fakes.watcher import CONTRACT
 
 from dq.contracts import slo as promise
 from dq.contracts.schedule.clock import Note
-from dq.contracts.schedule.cycle import Cycle
 from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.slo import Slo
+from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.budget import RULES, burning
 from dq.dataquality.delivery.compliance import Streak, grouped, presence, standing

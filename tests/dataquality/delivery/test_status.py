@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts.schedule.clock import Note, Schedule, parse
-from dq.contracts.schedule.cycle import Cycle, cycles
-from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.shared.units import Duration, parse_duration
+from dq.contracts.shared.outcome import CycleStatus, Duration, parse_duration
+from dq.contracts.slo import Cycle, cycles
 from dq.dataquality.delivery.cycle import CycleVerdict, Evidence, judge
 
 CASES = cases("cron-cases.yaml")

@@ -10,10 +10,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from dq.contracts.diff.element import FlatElement
-from dq.contracts.diff.formats import Structure, profile, structure
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
-from dq.contracts.types import DataType
+from dq.contracts.types import DataType, Structure, profile, structure
 
 # Effect, level and mode of a change, and the verdict that follows from the three and nothing else.
 

@@ -7,9 +7,8 @@ import re
 from datetime import date, timedelta
 
 from dq.contracts.diff.element import Change, FlatElement, Motion, Physical
-from dq.contracts.diff.formats import HIDDEN, HIDDEN_V1, STRUCTURES
 from dq.contracts.diff.promises import date_of
-from dq.contracts.types import DataType
+from dq.contracts.types import HIDDEN, HIDDEN_V1, STRUCTURES, DataType
 from dq.validators.compat.classification.model import (
     Bump,
     Effect,

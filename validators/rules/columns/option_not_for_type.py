@@ -17,7 +17,7 @@ Good:
 Mend: Use an option of the type, or correct `logicalType`.
 """
 
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared.outcome import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 
 _RANGE = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")

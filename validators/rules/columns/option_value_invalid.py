@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dq.contracts.model import Property, TypeOptions
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared.outcome import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 
 _FORMATS = {

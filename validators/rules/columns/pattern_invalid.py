@@ -29,8 +29,8 @@ neighbours match different signs: `[^@]+@[^@]+` instead of `.+@.+`.
 import re
 import warnings
 
+from dq.contracts import pattern
 from dq.contracts.model import PLACE, Place
-from dq.contracts.patterns import pattern
 from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 

@@ -18,7 +18,7 @@ Mend: Correct the one that is wrong.
 """
 
 from dq.contracts import types
-from dq.contracts.shared.wording import one_of
+from dq.contracts.shared.outcome import one_of
 from dq.validators.facts import on_lake
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

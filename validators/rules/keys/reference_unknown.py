@@ -21,7 +21,7 @@ Good:
 Mend: Write `object.property`, or `schema/<id>/properties/<id>`.
 """
 
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import nearest
 from dq.validators.context import by_id, leaves, name_paths
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -17,7 +17,7 @@ Good:
 Mend: Use one of the policy's classifications. Without such a list, any word will do.
 """
 
-from dq.contracts.shared.wording import one_of, suggestion
+from dq.contracts.shared.outcome import one_of, suggestion
 from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
 
 KNOWN: Argument[tuple[str, ...]] = Argument(

@@ -21,7 +21,7 @@ Good:
 Mend: Write the names of properties of this object.
 """
 
-from dq.contracts.shared.wording import suggestion
+from dq.contracts.shared.outcome import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 

@@ -20,7 +20,7 @@ Mend: Write `{object}` for the table and `{property}` for the column.
 
 import re
 
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import nearest
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}")

@@ -21,7 +21,7 @@ Good:
 Mend: Write `rows` or `percent`.
 """
 
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import nearest
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 

@@ -17,7 +17,7 @@ Good:
 Mend: Write one of the four words.
 """
 
-from dq.contracts.shared.wording import nearest
+from dq.contracts.shared.outcome import nearest
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _MEANT = {

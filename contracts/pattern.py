@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, product
 
-from dq.contracts.patterns.automaton import (
+from dq.contracts.automaton import (
     ANY,
     TEXT,
     Automaton,

@@ -1,1 +1,0 @@
-"""Regular expressions that ECMA-262 and Java read alike, and that answer soon."""
