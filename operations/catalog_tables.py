@@ -29,13 +29,11 @@ from dq.registry.plan import WholeRegistry
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OBJECT, RETIRED, Key, TableSpec, UnsayableTerms
 from dq.registry.table_specs import specs
 from dq.store.engine import Store
-from dq.validators.compat.classification.model import Mode, Verdict
+from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import Aspect, Judged
 from dq.validators.compat.comparison import DiffTerms, diff
 from dq.validators.git.repository import remote_name
-from dq.validators.lint import rules_of
-from dq.validators.lint.linter import Gate
-from dq.validators.lint.run import judge_subscriptions
+from dq.validators.lint import Gate, judge_subscriptions, rules_of
 from dq.validators.policy.policy import Policy
 
 # What `dq register` keeps beside the tables of a catalog: steps, results, and how they are shown.

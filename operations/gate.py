@@ -90,6 +90,6 @@ def policy_of(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
 
 def _rules_of_changes() -> Collection[str]:
     """The rules of compatibility, which only a waiver can name; all that judges changes comes with them."""
-    from dq.validators.compat.rules import RULES
+    from dq.validators.compat.classified_change import RULES
 
     return RULES

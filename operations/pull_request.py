@@ -16,20 +16,21 @@ from dq.operations import subscriptions
 from dq.operations.gate import GateOutcome, policy_of, written
 from dq.operations.runtime.context import World
 from dq.operations.unenforced import unenforced
-from dq.validators.compat.classified_change import Comparison, Waiver
+from dq.validators.compat.classified_change import Comparison, Waiver, findings
 from dq.validators.compat.comparison import DiffTerms
-from dq.validators.compat.findings import findings
+from dq.validators.context import TablesAtBase
 from dq.validators.git.base import (
     Base,
     Changed,
+    at_base,
     checked_out_content,
     compare_with,
     is_same_content,
     nearest_folder,
     open_base,
     registry_root,
+    tables_at_base,
 )
-from dq.validators.git.base_registry import at_base, tables_at_base
 from dq.validators.git.objects import entry_content, tree_entries
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
 from dq.validators.policy.changes import (
@@ -42,10 +43,9 @@ from dq.validators.policy.changes import (
     stricter_findings,
 )
 from dq.validators.policy.policy import DEFAULT, Policy
-from dq.validators.registry import TablesAtBase
 
 if TYPE_CHECKING:
-    from dq.validators.compat.classification.model import Mode
+    from dq.validators.compat.classification import Mode
 
 
 @dataclass(frozen=True, slots=True)

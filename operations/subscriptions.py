@@ -17,7 +17,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as typed
 from dq.contracts.yaml.parse import parse
-from dq.validators.lint.run import Gather, SubscriptionFiles
+from dq.validators.lint import Gather, SubscriptionFiles
 
 if TYPE_CHECKING:
     from dq.validators.git.base import Base
@@ -162,8 +162,8 @@ def gathered(root: Path, paths: list[Path]) -> Gather:
 def changed(root: Path, found: Base) -> Gather:
     """The subscriptions that the branch adds or changes."""
 
-    from dq.validators.git.base_registry import changed as by_branch
-    from dq.validators.git.base_registry import contracts_at_base
+    from dq.validators.git.base import changed as by_branch
+    from dq.validators.git.base import contracts_at_base
 
     def gather(_: Collection[str]) -> SubscriptionFiles:
         files = contents(root)

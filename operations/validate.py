@@ -20,7 +20,7 @@ from dq.operations.unenforced import unenforced
 from dq.validators.lint import lint_files, rules_of
 
 if TYPE_CHECKING:
-    from dq.validators.compat.classification.model import Mode
+    from dq.validators.compat.classification import Mode
     from dq.validators.compat.classified_change import Comparison
 
 
@@ -72,7 +72,7 @@ def mode_of(text: str | None) -> Mode | None:
     """The mode of this name, in upper or lower case. Raises UsageError for another text."""
     if text is None:
         return None
-    from dq.validators.compat.classification.model import Mode
+    from dq.validators.compat.classification import Mode
 
     words = [mode.value for mode in Mode]
     if text.upper() in words:

@@ -23,7 +23,7 @@ from dq.contracts.lineage import DataObject, LineageOutline, inputs_of, outline
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat.classification.model import Verdict
+from dq.validators.compat.classification import Verdict
 from dq.validators.compat.classified_change import Aspect, Comparison
 from dq.validators.compat.comparison import DiffTerms, diff
 from dq.validators.git.objects import id_of, objects

@@ -23,8 +23,7 @@ from dq.dataquality.clauses import kind, plugins
 from dq.registry import catalog
 from dq.registry.exporting import export
 from dq.registry.importing import model
-from dq.validators import rule
-from dq.validators.lint import report
+from dq.validators import lint, rule
 
 ROOT = Path(__file__).parent.parent
 # What a file on a shelf is made of, by the shelf.
@@ -39,7 +38,7 @@ PLUGGED = {
     "registry/catalogs": (catalog.CatalogKind, catalog.CatalogSettings, catalog.Catalog),
     "registry/importing/kinds": (model.ImportKind,),
     "registry/exporting/kinds": (export.ExportKind,),
-    "validators/reports": (report.ReportFormat,),
+    "validators/reports": (lint.ReportFormat,),
     "validators/rules": (rule.Rule, rule.Fault),
 }
 

@@ -1,16 +1,22 @@
-"""What a rule may look at besides the contract or subscription: handed in, never read from the world."""
+"""What a rule may look at besides its contract, and what is left of a contract to judge all others."""
 
 from __future__ import annotations
 
+import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from posixpath import dirname, join, normpath
 from typing import Generic, NamedTuple, TypeVar
 
 from dq.contracts import slo
+from dq.contracts.lineage import PromisedTable, TableFolder, promised_tables
 from dq.contracts.model import Contract, Identity, Node, Property, Quality, Relationship, SchemaObject
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, Location
 from dq.contracts.subscriptions import Subscription
+
+# What a rule may look at besides the contract or subscription: handed in, never read from the world.
 
 # The names by which a contract's objects and properties can be referred to.
 
@@ -273,3 +279,265 @@ class Subscribed:
         """The majors of a contract that there are, in order."""
         majors = (major for each, major in self.contracts if each == id_)
         return sorted(majors, key=lambda one: (len(one), one))
+
+
+# What is left of a contract when it has been judged by itself: enough to judge it among all others.
+
+# Contracts of different ids that promise one table, or folders of which one lies in the other.
+
+
+class TableHolder(NamedTuple):
+    """A contract with the tables that it promises; of an `unchanged` one, conflicts are not listed."""
+
+    id: str
+    file: str
+    tables: tuple[PromisedTable, ...]
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TablesAtBase:
+    """What the base of a branch says of tables.
+
+    `unchanged` are contracts that the branch leaves alone; those that share no table with the changed ones
+    may be left out. `tables` are those that contracts of the base promise, by id.
+    """
+
+    unchanged: tuple[TableHolder, ...] = ()
+    tables: Mapping[str, tuple[PromisedTable, ...]] = field(default_factory=dict)
+
+    def has_name(self, id_: str, table: PromisedTable) -> bool:
+        """Whether a contract of this id had the table, wherever its data lay."""
+        return any(table.is_same_table(before) for before in self.tables.get(id_, ()))
+
+    def has(self, id_: str, table: PromisedTable) -> bool:
+        """Whether a contract of this id had all that is known of the table."""
+        return (not table.name or self.has_name(id_, table)) and (
+            table.folder is None or self.has_folder(id_, table)
+        )
+
+    def has_folder(self, id_: str, table: PromisedTable) -> bool:
+        """Whether a contract of this id had a table in this very folder."""
+        before = self.tables.get(id_, ())
+        return any(table.folder == other.folder and table.overlaps(other) for other in before)
+
+
+class TableConflict(NamedTuple):
+    """A table of a contract, and a table of another contract that is the same one or shares its folder."""
+
+    table: PromisedTable
+    other: PromisedTable
+    holder: TableHolder
+    by_name: bool
+
+
+_Promises = dict[str, list[tuple[TableHolder, PromisedTable]]]
+"""Who promises one table, or a table in one folder, by id."""
+
+
+class TableConflicts:
+    """The conflicts among contracts, by file. What an id had at the base stands with the newcomer alone."""
+
+    def __init__(self, holders: Iterable[TableHolder], base: TablesAtBase) -> None:
+        self._base = base
+        self._by_file: dict[str, list[TableConflict]] = {}
+        every = [*holders, *base.unchanged]
+        names: dict[str, _Promises] = {}
+        folders: dict[TableFolder, _Promises] = {}
+        for holder in every:
+            for table in holder.tables:
+                if table.name:
+                    names.setdefault(table.name, {}).setdefault(holder.id, []).append((holder, table))
+                if table.folder is not None:
+                    folders.setdefault(table.folder, {}).setdefault(holder.id, []).append((holder, table))
+        for holder in every:
+            for table in holder.tables:
+                self._compare_names(holder, table, names)
+                self._compare_folders(holder, table, folders)
+
+    def of(self, file: str) -> list[TableConflict]:
+        """The conflicts of the contract in this file."""
+        return self._by_file.get(file, [])
+
+    def _compare_names(
+        self, holder: TableHolder, table: PromisedTable, names: Mapping[str, _Promises]
+    ) -> None:
+        found = _of_another(names.get(table.name, {}), holder.id, table.is_same_table)
+        if found is not None:
+            self._add(holder, TableConflict(table, found[1], found[0], by_name=True))
+
+    def _compare_folders(
+        self, holder: TableHolder, table: PromisedTable, folders: Mapping[TableFolder, _Promises]
+    ) -> None:
+        for folder in table.folder.up() if table.folder is not None else ():
+            found = _of_another(folders.get(folder, {}), holder.id, table.overlaps)
+            if found is not None:
+                self._add(holder, TableConflict(table, found[1], found[0], by_name=False))
+                self._add(found[0], TableConflict(found[1], table, holder, by_name=False))
+
+    def _add(self, holder: TableHolder, conflict: TableConflict) -> None:
+        had = self._base.has_name if conflict.by_name else self._base.has_folder
+        if not holder.unchanged and not had(holder.id, conflict.table):
+            self._by_file.setdefault(holder.file, []).append(conflict)
+
+
+def _of_another(
+    promises: _Promises, id_: str, same: Callable[[PromisedTable], bool]
+) -> tuple[TableHolder, PromisedTable] | None:
+    """The first promise of another id that is the same."""
+    if len(promises) < 2 and id_ in promises:
+        return None
+    return next(
+        (one for other, ones in promises.items() if other != id_ for one in ones if same(one[1])), None
+    )
+
+
+# Names that a reader cannot tell apart although their code points differ.
+
+
+def alike(name: str) -> str:
+    """What all names have in common that are canonically equal: `é` in one code point and in two.
+
+    NFC and not NFKC: what is canonically equal looks the same everywhere, and file systems and editors turn
+    one into the other, while NFKC would also make one of `m²` and `m2`, which anybody can tell apart.
+    """
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def note(name: str, other: str) -> str:
+    """What to add to a message where two names only look the same; "" where they do not differ so."""
+    differs = name != other and alike(name) == alike(other)
+    return " (it looks the same, and is encoded otherwise)" if differs else ""
+
+
+# What is left of a contract when it has been judged by itself: enough to judge it among all others.
+#
+# A registry has thousands of contracts, which are read in several processes and not kept. What a rule of
+# the scope `registry` may ask has to be said here.
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A reference that leaves its contract: the key and text, where it stands, and what it relies on."""
+
+    key: str
+    text: str
+    at: Location
+    path: str
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One contract among others. `at` is the place of its id; `names` and `ids` can be referred to.
+
+    `names` are lines of one text, which crosses between processes faster than a set. `repeated` are those
+    of them that stand inside of arrays and maps, so that no key can be compared with them. `tables` are what
+    it promises to a catalog.
+    """
+
+    file: str
+    identity: Identity
+    at: Location
+    objects: tuple[str, ...]
+    names: str
+    repeated: frozenset[str]
+    ids: frozenset[str]
+    links: tuple[Link, ...]
+    tables: tuple[PromisedTable, ...]
+
+    @staticmethod
+    def of(contract: Contract, context: Context) -> Entry:
+        """What the others may know of this contract."""
+        return Entry(
+            context.file,
+            contract.identity,
+            contract.at("id"),
+            tuple(one.name for one in contract.objects),
+            "\n".join(("", *context.walk.names, "")),
+            repeated_names(contract, context.walk),
+            by_id(contract),
+            tuple(_links(contract, context)),
+            promised_tables(contract),
+        )
+
+
+def _links(contract: Contract, context: Context) -> Iterable[Link]:
+    own = {name for one in contract.objects for name in (one.name, one.physical_name) if name}
+    leaving = [one for one in context.walk.references if leaves(one.text, own)]
+    needs = name_paths(contract) if leaving else ()
+    for one in leaving:
+        node = one.relationship
+        yield Link(one.key, one.text, node.at(one.key), node.path(one.key), needs)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """All contracts that were read in one run, in their order.
+
+    `first_of_…` have the first of those whose identities, or whose files, nobody can tell apart.
+    """
+
+    first_of_identity: Mapping[Identity, Entry]
+    first_of_file: Mapping[str, Entry]
+    by_file: Mapping[str, Entry]
+    by_object: Mapping[str, tuple[Entry, ...]]
+    table_conflicts: TableConflicts
+
+    @staticmethod
+    def of(entries: Iterable[Entry], base: TablesAtBase = TablesAtBase()) -> Registry:
+        """The entries by what they can be looked up with; objects by their names.
+
+        `base` has the tables of other contracts, and says who is the newcomer.
+        """
+        identities: dict[Identity, Entry] = {}
+        alike_files: dict[str, Entry] = {}
+        objects: dict[str, list[Entry]] = defaultdict(list)
+        files: dict[str, Entry] = {}
+        tables: list[TableHolder] = []
+        for one in entries:
+            identities.setdefault(_identity_alike(one), one)
+            alike_files.setdefault(_file_alike(one), one)
+            files[one.file] = one
+            tables.append(TableHolder(alike(one.identity[0]), one.file, one.tables))
+            for name in one.objects:
+                objects[name].append(one)
+        by_object = {name: tuple(holders) for name, holders in objects.items()}
+        return Registry(identities, alike_files, files, by_object, TableConflicts(tables, base))
+
+    def same_contract(self, one: Entry) -> Entry:
+        """The first contract of this id and major version, which may be this one."""
+        return self.first_of_identity[_identity_alike(one)]
+
+    def same_file(self, one: Entry) -> Entry:
+        """The first file that macOS or Windows would take for this one, which it may be."""
+        return self.first_of_file[_file_alike(one)]
+
+    def is_key(self, link: Link, file: str) -> bool:
+        """Whether what a reference in this file names can be compared with a key."""
+        inside = link.text.rpartition("#")[2].lstrip("/")
+        if inside.startswith("schema/"):
+            # Ids are those of columns that stand once, and of objects.
+            return "/properties/" in inside
+        others = self.holders(link, file)
+        return not any(inside in one.objects or inside in one.repeated for one in others)
+
+    def holders(self, link: Link, file: str) -> tuple[Entry, ...]:
+        """The contracts that have what a reference in this file names: one where it is clear which."""
+        if "#" in link.text:
+            named, _, path = link.text.rpartition("#")
+            beside = normpath(join(dirname(file), named.removeprefix("file://")))
+            other = self.by_file.get(beside) or self.by_file.get(normpath(named))
+            inside = path.lstrip("/")
+            return (other,) if other and (inside in other.ids or f"\n{inside}\n" in other.names) else ()
+        line = f"\n{link.text}\n"
+        return tuple(one for one in self.by_object.get(link.text.split(".")[0], ()) if line in one.names)
+
+
+def _identity_alike(one: Entry) -> Identity:
+    id_, major = one.identity
+    return alike(id_), major
+
+
+def _file_alike(one: Entry) -> str:
+    return alike(one.file.casefold())

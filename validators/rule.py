@@ -17,8 +17,7 @@ from dq.contracts.model import Contract, Node
 from dq.contracts.odcs import Version
 from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.subscriptions import Subscription
-from dq.validators.context import Argument, Context, Subscribed
-from dq.validators.registry import Entry, Registry
+from dq.validators.context import Argument, Context, Entry, Registry, Subscribed
 
 __all__ = [
     "Argument",

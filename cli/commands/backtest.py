@@ -20,8 +20,7 @@ from dq.operations.check import Pair, formats, objects, with_rules
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import here, processors
 from dq.operations.runtime.spark import at_once, session
-from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat
+from dq.validators.lint import From, Linted, ReportFormat
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
 

@@ -18,10 +18,9 @@ from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
 from dq.operations.runtime.context import here, registry_root
 from dq.operations.subscriptions import contents
-from dq.validators.compat.classification.model import DEFAULT_ENGINES, Mode, Verdict
-from dq.validators.compat.classified_change import Aspect, Comparison, Judged
+from dq.validators.compat.classification import DEFAULT_ENGINES, Mode, Verdict
+from dq.validators.compat.classified_change import Aspect, Comparison, Judged, asked, summary
 from dq.validators.compat.comparison import DiffTerms, diff
-from dq.validators.compat.findings import asked, summary
 from dq.validators.git.base import bytes_at
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}

@@ -57,7 +57,7 @@ def command(
 
 def _page(name: str) -> Explained:
     """The page of a rule of the gate, what a rule of changes says, or the page of a custom check."""
-    from dq.validators.compat.rules import RULES
+    from dq.validators.compat.classified_change import RULES
 
     if name in RULES:
         return of_change(name, *RULES[name])

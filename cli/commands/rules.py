@@ -13,7 +13,7 @@ def command(format: output.Format = output.FORMAT) -> None:
 
     Example: dq rules
     """
-    from dq.validators.compat.rules import RULES
+    from dq.validators.compat.classified_change import RULES
 
     rows = [(one.id, one.severity.value, rule_page.parse(one.page).summary) for one in rules_of().values()]
     changes = [(id_, rule.problem) for id_, rule in RULES.items()]

@@ -14,8 +14,7 @@ from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.operations.gate import GateOutcome, judge
 from dq.operations.runtime.context import World, here, processors, registry_root
 from dq.operations.validate import mode_of
-from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat, Screen, moved
+from dq.validators.lint import From, Linted, ReportFormat, Screen, moved
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
 
@@ -70,7 +69,7 @@ def command(
     if linted.passed:
         output.note(f"dq: {told(linted.passed)}")
     if gated.comparison is not None and gated.comparison.changes:
-        from dq.validators.compat.findings import summary as verdict_in_words
+        from dq.validators.compat.classified_change import summary as verdict_in_words
 
         for part, verdict in gated.comparison.verdicts.items():
             said = verdict_in_words(gated.comparison, part)

@@ -12,9 +12,8 @@ from dq.operations.register import RegisterOutcome
 from dq.registry.apply import Ending, Logged, Result
 from dq.registry.diff import Action, ActionKind, CatalogPlan
 from dq.registry.plan import change_lines, render
-from dq.validators.compat.classification.model import Verdict
-from dq.validators.compat.classified_change import Aspect, Comparison
-from dq.validators.compat.findings import summary
+from dq.validators.compat.classification import Verdict
+from dq.validators.compat.classified_change import Aspect, Comparison, summary
 from dq.validators.reports.markdown import table
 
 # A plan for people, for machines, and as a comment on a pull request.

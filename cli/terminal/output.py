@@ -24,8 +24,7 @@ from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import DqError, in_json, one_line
 
 if TYPE_CHECKING:
-    from dq.validators.lint import Linted
-    from dq.validators.lint.report import ReportFormat, Screen
+    from dq.validators.lint import Linted, ReportFormat, Screen
 
 
 # What stands in for stdout and stderr while a command runs, so that nobody can write past the door.
@@ -399,7 +398,7 @@ def report(form: ReportFormat, linted: Linted) -> None:
 
 def screen() -> Screen:
     """The reader's screen, as reports want to know it."""
-    from dq.validators.lint.report import Screen
+    from dq.validators.lint import Screen
 
     return Screen(paint, shutil.get_terminal_size((100, 24)).columns)
 

@@ -264,7 +264,7 @@ ALLOWED = {
     ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/calendar.py", "file"): (".open .read_text", "the zones of the package tzdata"),
     ("contracts/schedule/calendar.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
-    ("validators/lint/run.py", "process"): (
+    ("validators/lint.py", "process"): (
         "concurrent.futures.ProcessPoolExecutor multiprocessing.get_context",
         "our own function over many contracts",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.validators.lint.linter import ancestors
+from dq.validators.lint import ancestors
 
 # Fragment, and the rules that speak about it.
 CASES = {

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from dq.contracts.model import MAX_FINDINGS
 from dq.contracts.shared.outcome import Finding
 from dq.validators import rule_page
-from dq.validators.lint import lint, rules_of
-from dq.validators.lint.linter import MAX_OF_ONE_RULE
-from dq.validators.lint.run import MAX_TEXT
+from dq.validators.lint import MAX_OF_ONE_RULE, MAX_TEXT, lint, rules_of
 
 RULES = rules_of()
 TODAY = date(2026, 11, 21)

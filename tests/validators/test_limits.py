@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.validators.lint.linter import MAX_OF_ONE_RULE
-from dq.validators.lint.run import MAX_TEXT
+from dq.validators.lint import MAX_OF_ONE_RULE, MAX_TEXT
 
 
 def test_one_rule_lists_at_most_a_hundred_findings_of_a_file(lint_fragment) -> None:

@@ -13,8 +13,7 @@ from jsonschema import Draft202012Validator
 
 from dq.contracts.escaping import markdown_text
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.validators.lint import Linted, lint_files
-from dq.validators.lint.report import From, Screen, moved
+from dq.validators.lint import From, Linted, Screen, lint_files, moved
 from dq.validators.policy import file as policy_file
 from dq.validators.reports import markdown, names, reports_of
 from dq.validators.reports.json import findings_schema

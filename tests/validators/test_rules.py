@@ -18,8 +18,7 @@ from dq.operations.unenforced import unenforced
 from dq.validators import rule_page
 from dq.validators import rules as shelf
 from dq.validators.context import nothing
-from dq.validators.lint import lint, lint_files, rules_of
-from dq.validators.lint.run import SubscriptionFiles
+from dq.validators.lint import SubscriptionFiles, lint, lint_files, rules_of
 from dq.validators.policy.changes import ChangedPolicy, policy_findings
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import Policy, RuleSetting

@@ -13,8 +13,7 @@ from jsonschema import Draft202012Validator
 
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.validators import rule_page
-from dq.validators.lint import Linted, lint_files
-from dq.validators.lint.report import Screen
+from dq.validators.lint import Linted, Screen, lint_files
 from dq.validators.reports import reports_of
 from dq.validators.rule import Rule
 

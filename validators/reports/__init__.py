@@ -8,7 +8,7 @@ import sys
 
 from dq.contracts.shared import install
 from dq.contracts.shared.outcome import UsageError, suggestion
-from dq.validators.lint.report import ReportFormat
+from dq.validators.lint import ReportFormat
 
 
 def reports_of() -> dict[str, ReportFormat]:

@@ -10,8 +10,7 @@ from collections import Counter
 
 from dq.contracts.escaping import github_data, github_property
 from dq.contracts.shared.outcome import Finding, Severity, one_line
-from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
+from dq.validators.lint import From, Linted, ReportFormat, Screen, gravest_first, said, told
 
 SHOWN = 10
 _FILES_NAMED = 5

@@ -6,8 +6,7 @@ import json
 
 from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import Severity
-from dq.validators.lint import Linted
-from dq.validators.lint.report import ReportFormat, Screen, counts
+from dq.validators.lint import Linted, ReportFormat, Screen, counts
 
 # Findings as JSON, for machines: one object with `findings` and `counts`.
 

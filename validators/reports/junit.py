@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from dq.contracts.escaping import xml, xml_attribute
 from dq.contracts.shared.outcome import Finding
-from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat, Screen
+from dq.validators.lint import From, Linted, ReportFormat, Screen
 
 
 def render(linted: Linted, _screen: Screen) -> str:

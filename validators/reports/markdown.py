@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
+from dq.validators.lint import From, Linted, ReportFormat, Screen, gravest_first, said, told
 
 # The first line of the comment, by which the next run finds it again.
 MARKER = "<!-- dq validate -->"

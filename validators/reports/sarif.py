@@ -17,8 +17,7 @@ from urllib.parse import quote
 from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators import rule_page
-from dq.validators.lint import Linted, rules_of
-from dq.validators.lint.report import From, ReportFormat, Screen, lines
+from dq.validators.lint import From, Linted, ReportFormat, Screen, lines, rules_of
 from dq.validators.rule import Rule
 from dq.validators.rule_page import explain
 

@@ -7,8 +7,7 @@ import unicodedata
 from itertools import groupby
 
 from dq.contracts.shared.outcome import Finding, Severity, inert, one_line
-from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat, Screen, counts, lines, said
+from dq.validators.lint import From, Linted, ReportFormat, Screen, counts, lines, said
 
 _COLORS = {Severity.CRITICAL: "35;1", Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
 _BOLD, _DIM = "1", "2"

@@ -13,12 +13,10 @@ from fragments.registry import Registry
 
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat.classification.model import Mode, Verdict
-from dq.validators.compat.classified_change import Comparison
+from dq.validators.compat.classification import Mode, Verdict
+from dq.validators.compat.classified_change import Comparison, findings
 from dq.validators.compat.comparison import DiffTerms
-from dq.validators.compat.findings import findings
-from dq.validators.git.base import Base, bytes_at, compare_with, open_base
-from dq.validators.git.base_registry import at_base
+from dq.validators.git.base import Base, at_base, bytes_at, compare_with, open_base
 from dq.validators.git.objects import BaseRefInvalid
 from dq.validators.git.repository import BaseUnavailable
 

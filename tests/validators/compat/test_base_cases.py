@@ -11,7 +11,7 @@ from fakes.cases import cases
 from fragments.compat import TODAY, document, text
 from fragments.registry import Registry
 
-from dq.validators.compat.classification.model import Mode
+from dq.validators.compat.classification import Mode
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.git.base import compare_with, open_base
 from dq.validators.git.objects import BaseRefInvalid

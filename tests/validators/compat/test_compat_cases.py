@@ -14,11 +14,9 @@ from fakes.cases import OURS, cases
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.model import Contract
-from dq.validators.compat.classification.model import DEFAULT_ENGINES, Mode
-from dq.validators.compat.classified_change import Comparison, Waiver
-from dq.validators.compat.comparison import DiffTerms, diff
-from dq.validators.compat.registry import compare
-from dq.validators.compat.rules import RULES
+from dq.validators.compat.classification import DEFAULT_ENGINES, Mode
+from dq.validators.compat.classified_change import RULES, Comparison, Waiver
+from dq.validators.compat.comparison import DiffTerms, compare, diff
 
 FILE = cases("compat-cases.yaml")
 MORE: dict[str, Any] = yaml.load((OURS / "compat-more.yaml").read_text("utf-8"), yaml.CSafeLoader)

@@ -20,10 +20,10 @@ from dq.contracts import extension, model, odcs
 from dq.contracts.diff.element import FOLDED, Change, ElementKind, Motion
 from dq.contracts.model import PLACE, Node
 from dq.contracts.shared.outcome import Location
-from dq.validators.compat.classification.model import Effect, Level, Mode, Setting, Verdict, verdict
-from dq.validators.compat.classification.table import BY_POLICY, TABLE, classify, row
+from dq.validators.compat.classification import Effect, Level, Mode, Setting, Verdict, verdict
+from dq.validators.compat.classification_table import BY_POLICY, TABLE, classify, row
+from dq.validators.compat.classified_change import RULES
 from dq.validators.compat.comparison import DiffTerms, content, diff
-from dq.validators.compat.rules import RULES
 
 CASES = Path(__file__).parents[2] / "cases"
 ROWS = [

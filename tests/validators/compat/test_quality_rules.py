@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fragments.compat import TODAY, contract
 
-from dq.validators.compat.classification.model import Verdict
+from dq.validators.compat.classification import Verdict
 from dq.validators.compat.comparison import DiffTerms, diff
 
 UNIQUE: dict[str, Any] = {"type": "text", "description": "No order appears twice."}

@@ -10,10 +10,9 @@ import yaml
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.subscriptions import Subscription, read
-from dq.validators.compat.classification.model import Bump, Mode, Verdict, engine
-from dq.validators.compat.classified_change import Judged, Waiver
+from dq.validators.compat.classification import Bump, Mode, Verdict, engine
+from dq.validators.compat.classified_change import RULES, Judged, Waiver
 from dq.validators.compat.comparison import DiffTerms, diff
-from dq.validators.compat.rules import RULES
 
 
 def only(before: dict[str, Any], after: dict[str, Any], rule: str, **more: Any) -> Judged:

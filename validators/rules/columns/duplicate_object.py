@@ -16,7 +16,7 @@ Mend: Rename one of them, or remove the copy.
 """
 
 from dq.contracts.model import SchemaObject
-from dq.validators.registry import alike, note
+from dq.validators.context import alike, note
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 

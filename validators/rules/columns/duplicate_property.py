@@ -23,7 +23,7 @@ Mend: Rename one of them, or remove the copy.
 from collections.abc import Sequence
 
 from dq.contracts.model import Property
-from dq.validators.registry import alike, note
+from dq.validators.context import alike, note
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 

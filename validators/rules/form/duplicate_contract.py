@@ -15,7 +15,7 @@ Good:
 Mend: Remove one, or give it an id of its own; a new major version may stand beside the old one.
 """
 
-from dq.validators.registry import note
+from dq.validators.context import note
 from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
 
 

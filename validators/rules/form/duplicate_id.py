@@ -18,9 +18,8 @@ Mend: Give each element of a list an id of its own.
 from collections.abc import Sequence
 
 from dq.contracts.model import Node
-from dq.validators.context import sibling_nodes
+from dq.validators.context import alike, note, sibling_nodes
 from dq.validators.facts import of_promise
-from dq.validators.registry import alike, note
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Deliveries without an id go by their property; those with the same id stand among the siblings.

@@ -26,7 +26,7 @@ the same pull request.
 """
 
 from dq.contracts.shared.outcome import counted
-from dq.validators.registry import TableConflict
+from dq.validators.context import TableConflict
 from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
 
 

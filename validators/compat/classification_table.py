@@ -9,10 +9,10 @@ from datetime import date, timedelta
 from dq.contracts.diff.element import Change, ElementKind, Motion
 from dq.contracts.diff.normalize import COORDINATES, RuleThreshold
 from dq.contracts.diff.promises import Fires, date_of
-from dq.validators.compat.classification import schema_changes
-from dq.validators.compat.classification import schema_changes as partitions
-from dq.validators.compat.classification import schema_changes as types
-from dq.validators.compat.classification.model import (
+from dq.validators.compat import classification as partitions
+from dq.validators.compat import classification as schema_changes
+from dq.validators.compat import classification as types
+from dq.validators.compat.classification import (
     Bump,
     Judgement,
     Level,

@@ -1,1 +1,0 @@
-"""What one change of one attribute means: the tables, and the comparators that their rows are made of."""
