@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import MissingTool, Unreadable
-from dq.contracts.sql.allow import FUNCTIONS
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks import run as kernels
 from dq.dataquality.answers.python_tasks.keys import Codes, Keys, run_of
@@ -62,7 +62,6 @@ _AROUND = (
     " null or rlike second smallint sqrt string struct then timestamp timestamp_ntz tinyint true try_cast"
     " when x year"
 )
-_CONSTANT = (FUNCTIONS - _OF_THE_RUN) | frozenset(_AROUND.split())
 # Names in quotes, words, and what the product calls the parameter of a lambda.
 _QUOTED_NAME, _WORD, _PARAMETER = re.compile(r"`(?:[^`]|``)*`"), re.compile(r"\b[A-Za-z_]\w*"), "_dq_"
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -71,6 +70,14 @@ _MOMENT = re.compile(r"\b(now|today|yesterday|tomorrow)\b", re.I)
 # Of these the least or greatest is one value whoever compares, and JSON holds it.
 _ORDERED = INTEGERS | {"decimal", "date"}
 _LARGEST = 2**63
+
+
+@cache
+def _constant_words() -> frozenset[str]:
+    """Return the words of which a question may be made. The allowlist brings sqlglot: not at import."""
+    from dq.contracts.sql.allow import FUNCTIONS
+
+    return (FUNCTIONS - _OF_THE_RUN) | frozenset(_AROUND.split())
 
 
 def parts_of(metric: object, schema: DataType) -> tuple[Aggregate, ...]:
@@ -135,7 +142,7 @@ def lasting(asked: str) -> bool:
     if any(_MOMENT.search(text) for text in _TEXT.findall(asked)):
         return False
     words = _WORD.findall(_QUOTED_NAME.sub(" ", _TEXT.sub(" ", asked)))
-    return all(word.lower() in _CONSTANT or word.startswith(_PARAMETER) for word in words)
+    return all(word.lower() in _constant_words() or word.startswith(_PARAMETER) for word in words)
 
 
 @dataclass(frozen=True, slots=True)
