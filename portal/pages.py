@@ -67,8 +67,9 @@ def require_templates() -> None:
 def templates_digest() -> str:
     """The hash of all that pages are made with: when it changes, every page is written again."""
     made = sha256(release().encode())
-    for folder in ("static", "templates", "views", "data", "generation"):
-        for one in sorted((files("dq.portal") / folder).iterdir(), key=lambda one: one.name):
+    portal = files("dq.portal")
+    for folder in (portal / "static", portal / "templates", portal):
+        for one in sorted(folder.iterdir(), key=lambda one: one.name):
             if one.is_file():
                 made.update(one.name.encode() + b"\0" + one.read_bytes())
     return made.hexdigest()
