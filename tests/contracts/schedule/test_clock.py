@@ -323,7 +323,7 @@ def test_the_zone_files_of_the_machine_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "Europe" / "Paris").write_bytes(stale)
     script = """
 from datetime import UTC, datetime
-from dq.contracts.schedule import parse
+from dq.contracts.schedule.clock import parse
 schedule = parse('0 6 * * *', timezone='Europe/Paris')
 print(next(schedule.after(datetime(2026, 5, 1, tzinfo=UTC))).at.hour)
 """

@@ -167,7 +167,7 @@ def test_croniter_is_not_imported_for_schedules_that_it_reads_alike() -> None:
     script = """
 import sys
 from datetime import UTC, datetime
-from dq.contracts.schedule import croniter_difference, parse
+from dq.contracts.schedule.clock import croniter_difference, parse
 start = datetime(2026, 11, 1, tzinfo=UTC)
 for text in ('0 6 * * *', '0 6 * * 1-5', '0 * * * *', '*/15 8-18 * * MON-FRI', '0 0 L * *', '0 6 * * 1#1'):
     schedule = parse(text, timezone='Europe/Berlin')
