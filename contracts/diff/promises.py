@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from dq.contracts.extension import Delivery
 from dq.contracts.odcs import SERVICE_LEVELS, time_unit
-from dq.contracts.schedule.calendar import zone
+from dq.contracts.schedule.calendar import known
 from dq.contracts.schedule.clock import Due, Schedule, parse
 from dq.contracts.shared.outcome import TextFault, parse_duration
 from dq.contracts.slo import schedule_of
@@ -227,11 +227,11 @@ def _dues(schedule: Schedule, start: date) -> list[Due]:
 
 
 def _days(dues: list[Due], own: Schedule, first: Schedule) -> dict[date, list[datetime]]:
-    there = zone(first.timezone)
+    there = known(first.timezone)
     days: dict[date, list[datetime]] = defaultdict(list)
     for due in dues:
         # The civil date is at hand in the schedule's own zone; making it anew costs far more.
-        if own.timezone == first.timezone or isinstance(there, TextFault):
+        if own.timezone == first.timezone:
             days[due.nominal.date()].append(due.at)
         else:
             days[due.at.astimezone(there).date()].append(due.at)

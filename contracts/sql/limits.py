@@ -182,7 +182,7 @@ def _listed(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return sum(one.size for one in values), max(1, len(values))
 
 
-def _joined(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
+def _concatenated(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     between, *rest = values or (Estimate(),)
     return sum(one.size + between.size * one.items for one in rest) or between.size, 1
 
@@ -213,7 +213,7 @@ def _one(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
 _GROWTH: dict[str, Rule] = {
     **dict.fromkeys(("concat", "array_union"), _sum),
     **dict.fromkeys(("array", "named_struct", "struct"), _listed),
-    "concat_ws": _joined,
+    "concat_ws": _concatenated,
     "replace": _replaced,
     **dict.fromkeys(("left", "right", "substr", "substring"), _cut),
     "split": lambda _, values: (2 * values[0].size, values[0].size),
