@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
-from dq.contracts.schedule import convert
+from dq.contracts.schedule import clock
 from dq.contracts.shared.outcome import Unreadable, UsageError, suggestion
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
@@ -147,7 +147,7 @@ def _clock_changes(world: World, wanted: WantedSchedules, plan: SchedulePlan) ->
     for promise in dict.fromkeys(one.promise for one in written if one.enabled):
         entries = [one for one in wanted.entries.values() if one.promise == promise]
         slo, now = wanted.slos[entries[0].name], world.now()
-        other = next(convert.differences([slo.schedule], as_schedules(entries), now, now + _AHEAD), None)
+        other = next(clock.differences([slo.schedule], as_schedules(entries), now, now + _AHEAD), None)
         if other is not None:
             extra = "starts it" if other.first is None else "does not start it"
             yield f"{promise}: on {other.at:%Y-%m-%d %H:%M}Z, when clocks change, EventBridge {extra}."

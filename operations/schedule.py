@@ -10,9 +10,17 @@ from itertools import islice
 from pathlib import Path
 
 from dq.alerts.outbox.drain import Drained
-from dq.contracts.schedule import convert
-from dq.contracts.schedule.clock import Dialect, DstPolicy, Due, Note, Schedule, dst_hazards, parse
-from dq.contracts.schedule.convert import Difference
+from dq.contracts.schedule import clock
+from dq.contracts.schedule.clock import (
+    Dialect,
+    Difference,
+    DstPolicy,
+    Due,
+    Note,
+    Schedule,
+    dst_hazards,
+    parse,
+)
 from dq.contracts.shared.outcome import Finding, TextFault, UsageError, iso
 from dq.contracts.slo import ChangedDay, Cycle, Slo, changed_days
 from dq.dataquality.delivery import cycle_store, replay
@@ -115,7 +123,7 @@ class DeliverySchedule:
             "slo": self.slo.id,
             "schedule": schedule.expression,
             "timezone": schedule.timezone,
-            "reading": convert.reading(schedule),
+            "reading": clock.reading(schedule),
             "cycles": [
                 {
                     "due_at": utc(cycle.due_at),
@@ -238,10 +246,10 @@ class ConvertOutcome:
         return {
             "expression": self.expression,
             "dialect": before,
-            "reading": convert.reading(self.source),
+            "reading": clock.reading(self.source),
             "to": after,
             "converted": [
-                {"text": target.expression, "reading": convert.reading(target)} for target in self.targets
+                {"text": target.expression, "reading": clock.reading(target)} for target in self.targets
             ],
             "timezone": self.timezone,
             "differences": [
@@ -266,12 +274,12 @@ def convert_schedule(
     source = parse(expression, timezone=timezone, dialect=before)
     if isinstance(source, TextFault):
         return ConvertOutcome(expression, timezone, fault=source)
-    texts = convert.to_unix(source) if there is Dialect.UNIX else convert.to_eventbridge(source)
+    texts = clock.to_unix(source) if there is Dialect.UNIX else clock.to_eventbridge(source)
     if isinstance(texts, TextFault):
         return ConvertOutcome(expression, timezone, fault=texts)
     read = [parse(text, timezone=timezone, dialect=there) for text in texts]
     targets = [target for target in read if isinstance(target, Schedule)]
-    apart = convert.differences([source], targets, start, start + _AHEAD)
+    apart = clock.differences([source], targets, start, start + _AHEAD)
     return ConvertOutcome(expression, timezone, source, tuple(targets), tuple(apart))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from dq.contracts.diff.promises import name_of
+from dq.contracts.diff.element import name_of
 from dq.contracts.metrics import measure_named
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity

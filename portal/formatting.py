@@ -12,7 +12,7 @@ from typing import Any
 
 from dq.alerts.incident import IncidentState
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.schedule import convert
+from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Schedule, times_of_day
 from dq.contracts.shared.outcome import CycleStatus, counted
 from dq.contracts.slo import Slo
@@ -124,7 +124,7 @@ def in_words(schedule: Schedule) -> str:
     """
     when, days = _times(schedule), _days(schedule)
     if when is None or days is None:
-        return convert.reading(schedule)
+        return clock.reading(schedule)
     return f"{days} {when}, {schedule.timezone}"
 
 

@@ -8,7 +8,7 @@ import typer
 
 from dq.cli.context import at
 from dq.cli.terminal import output
-from dq.contracts.schedule import convert
+from dq.contracts.schedule import clock
 from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import Dialect, DstPolicy, Note, Schedule
 from dq.contracts.shared.outcome import TextFault
@@ -97,7 +97,7 @@ def explain(
 def _describe(deliveries: DeliverySchedule) -> None:
     slo = deliveries.slo
     output.line(output.styled("/".join(slo.key), bold=True))
-    output.line(f"  {slo.schedule.expression}: {convert.reading(slo.schedule)}")
+    output.line(f"  {slo.schedule.expression}: {clock.reading(slo.schedule)}")
     for cycle in deliveries.cycles:
         note = "" if cycle.note is Note.NORMAL else f"  ({cycle.note.replace('_', ' ')})"
         output.line(
@@ -146,7 +146,7 @@ def _describe_conversion(outcome: ConvertOutcome, source: Schedule) -> None:
     before, there = outcome.dialects
     for dialect, schedule in ((before, source), *((there, target) for target in outcome.targets)):
         output.line(f"{dialect:<12} {schedule.expression}")
-        output.line(f"             {convert.reading(schedule)}")
+        output.line(f"             {clock.reading(schedule)}")
     if len(outcome.targets) > 1:
         output.line(
             "EventBridge joins no day of the month with a weekday: it takes one schedule for each, "

@@ -9,17 +9,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dq.contracts import extension
-from dq.contracts.diff import promises
 from dq.contracts.diff.element import (
     SERVER_DEFAULTS,
     ElementKind,
     FlatElement,
+    PromisedLevel,
     Value,
     canonical,
     element,
     fields,
+    length,
+    level,
+    name_of,
     physical,
     show,
+    timing,
     unordered,
     value,
     values,
@@ -170,19 +174,19 @@ _DURATIONS = frozenset({"grace", "window", "giveUpAfter"})
 def slas(contract: Contract) -> Iterator[FlatElement]:
     """The service levels of a contract."""
     for sla in contract.sla_properties:
-        name = promises.name_of(sla.property)
+        name = name_of(sla.property)
         about = _element(contract, sla)
         found = values(sla, ElementKind.SLA)
         if sla.value is not None:
             shown = f"{sla.value} {sla.unit}" if sla.unit else sla.value
-            found["level"] = value(sla, "value", promises.level(sla.property, sla.value, sla.unit), shown)
+            found["level"] = value(sla, "value", level(sla.property, sla.value, sla.unit), shown)
         if found.get("scheduler", Value("", "", sla.at())).normal == "cron":
             del found["scheduler"]
         delivery, _ = extension.delivery(contract, sla)
         if sla.schedule is not None:
-            timing = promises.timing(sla.schedule, _in_zone(delivery))
+            timing_terms = timing(sla.schedule, _in_zone(delivery))
             shown = f"{sla.schedule} ({delivery.timezone})" if delivery else sla.schedule
-            found["schedule"] = value(sla, "schedule", timing, shown)
+            found["schedule"] = value(sla, "schedule", timing_terms, shown)
         if about:
             found["element"] = value(sla, "element", about)
         if delivery is not None:
@@ -227,9 +231,9 @@ def vendor_terms(node: Node, prefix: str, skip: frozenset[str] = frozenset()) ->
 
 def _term(key: str, raw: Any) -> object:
     if key in _DURATIONS and isinstance(raw, str):
-        return promises.length(raw) or promises.PromisedLevel("text", None, raw)
+        return length(raw) or PromisedLevel("text", None, raw)
     if key == "objective":
-        return promises.level("objective", raw, None)
+        return level("objective", raw, None)
     return canonical(raw)
 
 

@@ -25,8 +25,18 @@ from dq.contracts.sql.allow import (
     vouch_for_tokens,
     vouch_for_tree,
 )
-from dq.contracts.sql.limits import vouch_for_cost, with_bounded_patterns
-from dq.contracts.sql.reading import Folded, columns, fields, folded, qualified, read, read_condition, shown
+from dq.contracts.sql.analysis import (
+    Folded,
+    columns,
+    fields,
+    folded,
+    qualified,
+    read,
+    read_condition,
+    shown,
+    vouch_for_cost,
+    with_bounded_patterns,
+)
 
 # The guard in front of Spark: a rule's untrusted SQL becomes SQL of our own writing, or is refused.
 #

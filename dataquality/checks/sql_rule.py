@@ -33,7 +33,7 @@ from dq.dataquality.model.metric import Metric, Query, aggregate, distinct, one_
 from dq.dataquality.model.predicate import Opaque, all_of
 
 if TYPE_CHECKING:
-    from dq.contracts.sql.reading import Folded
+    from dq.contracts.sql.analysis import Folded
 
 _CHECK = "sql_rule"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
-from dq.contracts.diff.promises import name_of
+from dq.contracts.diff.element import name_of
 from dq.contracts.extension import delivery
 from dq.contracts.metrics import measure_named
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dq.contracts import automaton
-from dq.contracts import pattern as shared
-from dq.contracts.automaton import Ranges
+from dq.contracts import pattern as patterns
 from dq.contracts.model import Property
-from dq.contracts.pattern import recursion
+from dq.contracts.pattern import Ranges, recursion
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, carriers, carries, physical_type
 from dq.dataquality.model.predicate import (
@@ -473,7 +471,7 @@ _ANCHORS = {
     r"\B": "(?:{0}{2}|{1}{3})".format(*_WORD),
 }
 # Java's `.` leaves out U+0085 too, and its \s and \S know ASCII alone.
-_SETS = {".": automaton.DOT, r"\s": automaton.CLASSES["s"], r"\S": automaton.CLASSES["S"]}
+_SETS = {".": patterns.DOT, r"\s": patterns.CLASSES["s"], r"\S": patterns.CLASSES["S"]}
 _PATTERN_TOKEN = re.compile(
     r"\\(?:[pP]\{\w+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL
 )
@@ -497,10 +495,10 @@ def java(pattern: str) -> JavaPattern:
 
     Raises Unusable, with the position, for what the two languages do not share.
     """
-    wrong = shared.refused(pattern)
+    wrong = patterns.refused(pattern)
     if wrong is not None:
         raise Unusable(f"pattern {pattern!r}: {wrong.message}")
-    searched = shared.searched(pattern)
+    searched = patterns.searched(pattern)
     known = recursion(searched)
     made, skipped = "", -1
     for token in _PATTERN_TOKEN.finditer(searched):
@@ -517,7 +515,7 @@ def java(pattern: str) -> JavaPattern:
 def _translated(token: str) -> str:
     if token in _ANCHORS:
         return _ANCHORS[token]
-    matched = shared.class_of(token) if token[0] == "[" else _SETS.get(token)
+    matched = patterns.class_of(token) if token[0] == "[" else _SETS.get(token)
     return _class(matched) if matched and matched[-1][1] >= _ASCII else token
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, select
 
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract
-from dq.contracts.schedule import convert
+from dq.contracts.schedule import clock
 from dq.contracts.schedule.calendar import DayEffect, FreeDays
 from dq.contracts.schedule.clock import Dialect, Schedule, parse
 from dq.contracts.shared.outcome import DqError, Finding, Severity, TextFault, UsageError
@@ -208,7 +208,7 @@ def _entry(slo: Slo, expression: str, registry: str, number: int) -> ScheduleEnt
 def _expressions(schedule: Schedule) -> list[str] | TextFault:
     if schedule.dialect is Dialect.EVENTBRIDGE:
         return [schedule.expression.strip()]
-    texts = convert.to_eventbridge(schedule)
+    texts = clock.to_eventbridge(schedule)
     if isinstance(texts, TextFault):
         return replace(texts, message=f"EventBridge cannot say it. {texts.message}")
     if any(len(text) > _LONGEST for text in texts):

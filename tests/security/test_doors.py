@@ -285,7 +285,7 @@ ALLOWED = {
     ("operations/incidents.py", "file"): (".open", "opens a channel"),
     ("registry/catalogs/__init__.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),
-    ("contracts/sql/limits.py", "file"): (".replace/1", "a node of a statement"),
+    ("contracts/sql/analysis.py", "file"): (".replace/1", "a node of a statement"),
 }
 
 

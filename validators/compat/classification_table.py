@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from dq.contracts.diff.element import Change, ElementKind, Motion
+from dq.contracts.diff.element import Change, ElementKind, Fires, Motion, date_of
 from dq.contracts.diff.normalize import COORDINATES, RuleThreshold
-from dq.contracts.diff.promises import Fires, date_of
 from dq.validators.compat import classification as partitions
 from dq.validators.compat import classification as schema_changes
 from dq.validators.compat import classification as types

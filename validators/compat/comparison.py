@@ -11,9 +11,8 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dq.contracts.diff.element import Change, ElementKind, FlatElement, changes
+from dq.contracts.diff.element import Change, ElementKind, FlatElement, changes, date_of, name_of
 from dq.contracts.diff.normalize import normalise
-from dq.contracts.diff.promises import date_of, name_of
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Identity, Node
 from dq.contracts.shared.outcome import Location

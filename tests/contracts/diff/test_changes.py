@@ -15,9 +15,8 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.diff.element import Change, ElementKind, Motion, changes
+from dq.contracts.diff.element import Change, ElementKind, Fires, Motion, changes
 from dq.contracts.diff.normalize import normalise
-from dq.contracts.diff.promises import Fires
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.schedule import convert
+from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Dialect, DstPolicy, Schedule, parse
 from dq.contracts.shared.outcome import TextFault
 
@@ -46,7 +46,7 @@ def aws(text: str) -> Schedule:
     ],
 )
 def test_unix_as_eventbridge(text: str, expected: list[str]) -> None:
-    assert convert.to_eventbridge(unix(text)) == expected
+    assert clock.to_eventbridge(unix(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,23 +61,23 @@ def test_unix_as_eventbridge(text: str, expected: list[str]) -> None:
     ],
 )
 def test_eventbridge_as_unix(text: str, expected: str) -> None:
-    assert convert.to_unix(aws(text)) == [expected]
+    assert clock.to_unix(aws(text)) == [expected]
 
 
 @pytest.mark.parametrize("text", ["*/2 6 */2 * 1", "0 6 LW * *"])
 def test_what_eventbridge_cannot_say_is_refused(text: str) -> None:
-    assert isinstance(convert.to_eventbridge(unix(text)), TextFault)
+    assert isinstance(clock.to_eventbridge(unix(text)), TextFault)
 
 
 def test_seconds_are_refused() -> None:
-    found = convert.to_eventbridge(schedule("30 0 6 * * *", Dialect.SECONDS_FIRST))
+    found = clock.to_eventbridge(schedule("30 0 6 * * *", Dialect.SECONDS_FIRST))
 
     assert isinstance(found, TextFault)
 
 
 @pytest.mark.parametrize("text", ["cron(0 6 15W * ? *)", "cron(0 6 * * ? 2026-2030)"])
 def test_what_unix_cannot_say_is_refused(text: str) -> None:
-    assert isinstance(convert.to_unix(aws(text)), TextFault)
+    assert isinstance(clock.to_unix(aws(text)), TextFault)
 
 
 def _field(low: int, high: int) -> st.SearchStrategy[str]:
@@ -94,24 +94,24 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
 @given(st.tuples(_field(0, 59), _field(0, 23), _field(1, 28), _field(1, 12), _field(0, 7)))
 def test_what_was_converted_is_due_at_the_same_times_there_and_back(parts: tuple[str, ...]) -> None:
     source = unix(" ".join(parts))
-    made = convert.to_eventbridge(source)
+    made = clock.to_eventbridge(source)
     if isinstance(made, TextFault):
         assert source.days.both
         return
 
     there = [aws(text) for text in made]
-    back = [unix(text) for one in there for text in convert.to_unix(one)]
+    back = [unix(text) for one in there for text in clock.to_unix(one)]
 
     end = START + timedelta(days=40)
-    assert list(convert.differences([source], there, START, end)) == []
-    assert list(convert.differences([source], back, START, end)) == []
+    assert list(clock.differences([source], there, START, end)) == []
+    assert list(clock.differences([source], back, START, end)) == []
 
 
 def test_clock_changes_are_the_differences_in_a_zone() -> None:
     first = schedule("30 2 * * *", Dialect.UNIX, "America/New_York")
     second = schedule("cron(30 2 * * ? *)", Dialect.EVENTBRIDGE, "America/New_York")
 
-    apart = list(convert.differences([first], [second], START, START + timedelta(days=365)))
+    apart = list(clock.differences([first], [second], START, START + timedelta(days=365)))
 
     assert [(one.at, one.first is not None, one.second is not None) for one in apart] == [
         (datetime(2026, 3, 8, 7, tzinfo=UTC), True, False)
