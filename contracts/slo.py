@@ -294,11 +294,11 @@ class Slo:
     give_up_after: timedelta | None
     severity: Severity
     partition: Mapping[str, list[str]] = field(default_factory=dict)
+    key: tuple[str, str, str] = field(init=False, repr=False, compare=False)
+    """(contract's key, object name, SLO id): what its cycles and incidents are filed under."""
 
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """(contract's key, object name, SLO id): what its cycles and incidents are filed under."""
-        return (self.contract.key, self.object.name, self.id)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", (self.contract.key, self.object.name, self.id))
 
     def period(self, due_at: datetime) -> timedelta | None:
         """From this due instant to the next; None for the last one of all."""

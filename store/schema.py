@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import import_module
+from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Dialect, Integer, MetaData, String
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy.engine.processors import str_to_datetime
 from sqlalchemy.types import TypeDecorator
 
 # Every constraint has a name, so that a later migration can drop it on both databases.
@@ -68,7 +71,9 @@ class UtcDateTime(TypeDecorator[datetime]):
         # strftime's %Y does not pad years before 1000 on Linux.
         return instant.strftime(_TEXT).rjust(_WIDTH, "0")
 
-    def process_result_value(self, value: datetime | str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        if isinstance(value, str):
-            return datetime.fromisoformat(value)
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return value if value is None else value.astimezone(UTC)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        # SQLAlchemy reads a text in C, and most rows have several instants.
+        return str_to_datetime if dialect.name == "sqlite" else super().result_processor(dialect, coltype)

@@ -280,7 +280,8 @@ class _Run:
         with ThreadPoolExecutor(max_workers=max(len(self.channels), 1)) as pool:
             while True:
                 looked = self.now()
-                for name in self._due_channels() - {*busy.values()} - {*rested}:
+                due = self._due_channels() - {*busy.values()} - {*rested}
+                for name in due:
                     if name in self.channels:
                         busy[pool.submit(self._pass, name, looked)] = name
                     elif name not in self.broken and self._no_sender(name):
@@ -288,7 +289,7 @@ class _Run:
                         rested = {name: looked}
                     else:
                         rested[name] = looked
-                if not busy and self._due_channels() - {*rested}:
+                if due and not busy and self._due_channels() - {*rested}:
                     continue
                 wake = self._wake_at(min([looked, *rested.values()]), until)
                 seconds = None if wake is None else max((wake - self.now()).total_seconds(), 0.001)
@@ -320,7 +321,8 @@ class _Run:
     def _wake_at(self, since: datetime, until: datetime) -> datetime | None:
         """The first instant after `since`, over or not, at which more can be done, if that is by `until`."""
         with self.store.read() as tx:
-            later = [next.next_after(tx, since), *map(self.paced_until.get, next.due_places(tx, self.now()))]
+            paced = next.due_places(tx, self.now()) if self.paced_until else []
+            later = [next.next_after(tx, since), *map(self.paced_until.get, paced)]
         return min((at for at in later if at is not None and since < at <= until), default=None)
 
     def _paced(self, name: str, target: str) -> bool:
