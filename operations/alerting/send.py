@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NoReturn
@@ -208,8 +209,14 @@ def listen(world: Callable[[], World], pressed: threading.Event, note: Callable[
 
     A channel that cannot be heard is said, and stops nothing.
     """
+    # Threads of a channel begin without the context variables of this one, e.g. the file of `--config`.
+    variables = copy_context()
 
     def write_down(one: Press) -> str:
+        # A copy for each press: two threads cannot be in one context at a time.
+        return variables.copy().run(record_press, one)
+
+    def record_press(one: Press) -> str:
         here = world()
         store = here.store()
         try:

@@ -31,7 +31,7 @@ class Watcher:
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder, folder / "log"
 
-    def begin(self, slack: SocketSlack, every: str) -> None:
+    def begin(self, slack: SocketSlack, every: str, *options: str) -> None:
         (self.folder / "lake/orders").mkdir(parents=True)
         (self.folder / "registry").mkdir()
         parts = {
@@ -46,7 +46,7 @@ class Watcher:
         since = f"{datetime.now(UTC) - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [SCRIPT, "watch", "registry", "--every", every, "--since", since],
+                [SCRIPT, *options, "watch", "registry", "--every", every, "--since", since],
                 cwd=self.folder,
                 env={**clean, **tokens, "PYTHONUNBUFFERED": "1"},
                 stdout=out,
@@ -86,6 +86,19 @@ def test_a_press_shows_at_once_and_not_after_the_pause(watcher: Watcher, slack: 
     assert soon(lambda: any("is on it" in one["text"] for one in slack.replies)), watcher.said
     assert TOKEN not in watcher.said
     assert APP_TOKEN not in watcher.said
+
+
+def test_a_press_is_written_to_the_store_of_the_chosen_settings(
+    watcher: Watcher, slack: SocketSlack, tmp_path: Path
+) -> None:
+    (tmp_path / "own.toml").write_text(f'store_url = "sqlite:///{tmp_path}/own.db"\n')
+    watcher.begin(slack, "1h", "--config", "own.toml")
+    assert soon(lambda: slack.roots)
+    assert slack.connected()
+    assert slack.done(slack.press(slack.roots[0], "dq_ack", WHO))
+
+    assert soon(lambda: any("is on it" in one["text"] for one in slack.replies)), watcher.said
+    assert not (tmp_path / ".dq").exists()
 
 
 def test_a_slack_that_lets_nobody_listen_stops_no_tick(watcher: Watcher, slack: SocketSlack) -> None:
