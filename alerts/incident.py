@@ -130,6 +130,10 @@ class Subject:
         return self.opened_at if self.closed_at is None else max(self.opened_at, self.closed_at)
 
 
+SHORT_ID = 8
+"""So many signs of an id are shown, and so many tell one incident from the others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Incident:
     """An open or closed breach of one promise.
@@ -161,6 +165,11 @@ class Incident:
     silenced_until: datetime | None = None
     silenced_why: str = ""
     subjects: Mapping[str, Subject] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def short_id(self) -> str:
+        """The beginning of the id, as commands show and take it."""
+        return self.id[:SHORT_ID]
 
     @property
     def open_subjects(self) -> tuple[str, ...]:

@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dq.cli.terminal import output, progress
 from dq.operations.runtime.context import MESSAGES, Messages, instant
+
+if TYPE_CHECKING:
+    from dq.alerts.outbox.drain import Drained
 
 
 class TerminalMessages(Messages):
@@ -72,6 +76,16 @@ def _alert_line(line: str) -> str:
 def note(text: str) -> None:
     """A note of an operation, on stderr."""
     output.note(f"dq: {text}")
+
+
+def undelivered(drained: Drained) -> int:
+    """Say what could not be sent; give the exit code: 4 when somebody has to fix something, else 0."""
+    # Imported here: most commands send no alert.
+    from dq.operations.alerting import send
+
+    for text in send.undelivered(drained):
+        note(text)
+    return send.exit_code(drained)
 
 
 def at(as_of: str | None) -> datetime | None:

@@ -40,8 +40,6 @@ from dq.operations.runtime.context import World, called, elapsed, user
 
 NEWEST = 200
 """So many incidents, the newest, are listed where the ended ones are asked for too."""
-SHOWN = 8
-"""So many signs of an id are shown, and so many tell one incident from the others."""
 _LONGEST_SILENCE = timedelta(days=90)
 _LONGEST_TEXT = 200
 _ID = re.compile(r"[0-9a-f-]{4,36}", re.IGNORECASE)

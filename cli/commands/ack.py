@@ -5,9 +5,8 @@ from __future__ import annotations
 import typer
 
 from dq.alerts.incident import IncidentState
-from dq.cli.context import at
+from dq.cli.context import at, undelivered
 from dq.cli.options import CHANNEL
-from dq.cli.shown.alerts import report, short
 from dq.cli.terminal import output
 from dq.operations.incidents import acknowledge
 
@@ -35,10 +34,10 @@ def command(
     else:
         for row in outcome.incidents:
             if row.id in outcome.acknowledged:
-                output.line(f"{short(row)} {row.key}: {outcome.by} is on it.")
+                output.line(f"{row.short_id} {row.key}: {outcome.by} is on it.")
             elif row.state is IncidentState.ACKED:
-                output.line(f"{short(row)} {row.key}: {row.acked_by} is on it already.")
+                output.line(f"{row.short_id} {row.key}: {row.acked_by} is on it already.")
             else:
-                output.line(f"{short(row)} {row.key}: it is over ({row.state.replace('_', ' ')}).")
-    report(outcome.drained)
+                output.line(f"{row.short_id} {row.key}: it is over ({row.state.replace('_', ' ')}).")
+    undelivered(outcome.drained)
     raise typer.Exit(outcome.exit_code)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.context import alerts_are_results
+from dq.cli.context import alerts_are_results, undelivered
 from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
-from dq.cli.shown import alerts, check
+from dq.cli.shown import check
 from dq.cli.shown import check as oors
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import Unreadable, UsageError
@@ -160,11 +160,11 @@ def command(
     check.reports(
         done, loaded.findings, format, oors.source("dq check", loaded.contracts, server, world.now())
     )
-    undelivered = alerts.report(send.send(world, store, channel))
+    unsent = undelivered(send.send(world, store, channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)
-    codes = [undelivered, *map(_code, done), Unreadable.exit_code if loaded.findings or unheard else 0]
+    codes = [unsent, *map(_code, done), Unreadable.exit_code if loaded.findings or unheard else 0]
     raise typer.Exit(_worst(codes))
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import typer
 
 from dq.cli.commands import _ticks, portal, status
-from dq.cli.context import alerts_are_results, note
-from dq.cli.shown import alerts
+from dq.cli.context import alerts_are_results, note, undelivered
 from dq.cli.shown.check import describe
 from dq.cli.shown.register import describe as describe_plan
 from dq.cli.terminal import output
@@ -177,7 +176,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: demo.Producer) -> No
                 )
             describe(report, quiet=True)
         _ticks.describe(done, quiet=True)
-        alerts.report(send.send(now, store))
+        undelivered(send.send(now, store))
 
 
 def _title(text: str) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.context import at
+from dq.cli.context import at, undelivered
 from dq.cli.options import CHANNEL
-from dq.cli.shown.alerts import report
 from dq.cli.terminal import output
 from dq.operations.runtime.context import instant
 from dq.operations.schedule import excuse
@@ -54,5 +53,5 @@ def command(
     else:
         what = "counted again" if undo else "excused"
         output.line(f"{what}: {len(outcome.excuses)}, of them judged before: {outcome.judged}")
-    report(outcome.drained)
+    undelivered(outcome.drained)
     raise typer.Exit(outcome.exit_code)

@@ -8,13 +8,12 @@ from datetime import datetime
 import typer
 
 from dq.alerts import silences
-from dq.alerts.incident import Incident
+from dq.alerts.incident import SHORT_ID, Incident
 from dq.alerts.incident_store import PastStep
 from dq.alerts.silences import AlertSilence
 from dq.cli.context import at
-from dq.cli.shown.alerts import short
 from dq.cli.terminal import output
-from dq.operations.incidents import NEWEST, SHOWN, incidents
+from dq.operations.incidents import NEWEST, incidents
 
 
 def command(
@@ -56,7 +55,7 @@ _HEADER = ("id", "state", "severity", "since", "promise", "what")
 def _cells(one: Incident, now: datetime) -> tuple[str, ...]:
     count = len(one.open_subjects)
     what = f"{one.title} ({count} open)" if count > 1 else one.title
-    return (short(one), _state(one, now), one.severity, _instant(one.opened_at), str(one.key), what)
+    return (one.short_id, _state(one, now), one.severity, _instant(one.opened_at), str(one.key), what)
 
 
 def _state(incident: Incident, now: datetime) -> str:
@@ -65,7 +64,7 @@ def _state(incident: Incident, now: datetime) -> str:
     if incident.silenced_until is not None and incident.silenced_until > now:
         words.append("silenced")
     if incident.root_id and not incident.state.closed:
-        words.append(f"waits for {incident.root_id[:SHOWN]}")
+        words.append(f"waits for {incident.root_id[:SHORT_ID]}")
     if incident.holds_up and not incident.state.closed:
         words.append(f"holds up {len(incident.holds_up)}")
     if incident.flapping_since:

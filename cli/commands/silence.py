@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from dq.cli.context import at
+from dq.cli.context import at, undelivered
 from dq.cli.options import CHANNEL
-from dq.cli.shown.alerts import report, short
 from dq.cli.terminal import output
 from dq.operations.incidents import SilenceOutcome, silence
 
@@ -39,7 +38,7 @@ def command(
     else:
         _show(outcome)
     if outcome.drained is not None:
-        report(outcome.drained)
+        undelivered(outcome.drained)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -50,7 +49,7 @@ def _show(outcome: SilenceOutcome) -> None:
             f"Silenced until {until:%Y-%m-%d %H:%M}Z; open incidents that it concerns: {len(concerned)}"
         )
         for incident in concerned:
-            output.line(f"  {short(incident)} {incident.key}: {incident.title}")
+            output.line(f"  {incident.short_id} {incident.key}: {incident.title}")
         return
     for row in outcome.silences:
         if outcome.drained is not None:

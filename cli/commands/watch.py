@@ -12,9 +12,8 @@ from pathlib import Path
 import typer
 
 from dq.cli.commands import _ticks
-from dq.cli.context import alerts_are_results, note
+from dq.cli.context import alerts_are_results, note, undelivered
 from dq.cli.options import CHANNEL, PATHS
-from dq.cli.shown import alerts
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import DqError
 from dq.dataquality.delivery.probe_pool import Lookout
@@ -126,7 +125,7 @@ def _shown(
         if outcome.drained is not None and outcome.drained.next_at is not None:
             outcome = deliver(world, store, request, outcome, patience)
     if outcome.drained is not None:
-        alerts.report(outcome.drained)
+        undelivered(outcome.drained)
     return outcome
 
 

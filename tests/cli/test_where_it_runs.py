@@ -121,7 +121,7 @@ def test_spark_submit_takes_the_wheel_to_a_cluster(wheel, python, orders):
         home / "bin" / "spark-submit",
         *("--master", "local-cluster[1,1,1024]", "--driver-memory", "1g"),
         *("--conf", "spark.ui.enabled=false", "--py-files", wheel),
-        ROOT / "cli" / "spark_submit.py",
+        ROOT / "api" / "__main__.py",
         *("check", "orders.odcs.yaml", "--format", "json", "--channel", "console"),
         SPARK_HOME=str(home),
         PYSPARK_PYTHON=str(python),
