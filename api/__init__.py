@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, audit
     from dq.operations.cycle import CycleStanding, cycle
+    from dq.operations.emr import emr
+    from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
     from dq.operations.export import ExportOutcome, export
     from dq.operations.frames import backtest, check, gate, split
     from dq.operations.import_ import ImportOutcome, import_
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         send_test_alert,
         silence,
     )
+    from dq.operations.output_schemas import json_schema
     from dq.operations.portal import PortalOutcome, build_portal
     from dq.operations.propose import propose
     from dq.operations.publish import Delivered, publish
@@ -70,14 +73,15 @@ if TYPE_CHECKING:
 __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column",
     "Contract", "ConvertOutcome", "CycleStanding", "Delivered", "DeliveriesOutcome", "DqError",
-    "DuesOutcome", "ExcuseOutcome", "ExportOutcome", "Finding", "GatedRows", "Given", "ImportOutcome",
-    "IncidentsOutcome", "Measure", "OutboxOutcome", "PortalOutcome", "PromisesStanding", "Proposal",
-    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "SilenceOutcome",
-    "TablesOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest",
-    "build_portal", "check", "convert_schedule", "cycle", "diff", "excuse", "export", "gate", "import_",
-    "incidents", "left_out", "load", "next_deliveries", "next_dues", "outbox", "propose", "publish",
-    "register", "repair", "replay", "sample", "schema", "send_test_alert", "silence", "split", "sql_text",
-    "status", "tables", "validate", "watch",
+    "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "GatedRows", "Given",
+    "ImportOutcome", "IncidentsOutcome", "Measure", "OutboxOutcome", "PortalOutcome",
+    "PromisesStanding", "Proposal", "Proposed", "Question", "RegisterOutcome", "RepairOutcome",
+    "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome", "TablesOutcome", "Violated",
+    "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest", "build_portal", "check",
+    "convert_schedule", "cycle", "diff", "emr", "excuse", "explain", "export", "gate", "import_",
+    "incidents", "json_schema", "left_out", "load", "next_deliveries", "next_dues", "outbox", "propose",
+    "publish", "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert",
+    "silence", "split", "sql_text", "status", "tables", "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -106,6 +110,14 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.repair": ("RepairOutcome", "repair"),
     "dq.operations.replay": ("ReplayOutcome", "replay"),
     "dq.operations.tables": ("TablesOutcome", "tables"),
+    "dq.operations.explain": (
+        "ExplainOutcome",
+        "RulesOutcome",
+        "explain",
+        "rules",
+    ),
+    "dq.operations.output_schemas": ("json_schema",),
+    "dq.operations.emr": ("emr",),
     # How promises stand, and what a consumer waits for.
     "dq.operations.cycle": ("CycleStanding", "cycle"),
     "dq.operations.status": ("PromisesStanding", "status"),

@@ -1,4 +1,4 @@
-"""A check as a job run of EMR Serverless: the request of StartJobRun, and what AWS would refuse of it.
+"""`dq.emr`: a job run of EMR Serverless: the request of StartJobRun, and what AWS would refuse of it.
 
 Sources: "StartJobRun" in the EMR Serverless API reference, as botocore's service model has it; "Using Python
 libraries with EMR Serverless" (a packed environment) in its user guide.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import MissingTool
+from dq.contracts.shared.outcome import MissingTool, UsageError
 
 # Where the two archives are unpacked, beside the driver and every executor.
 ENVIRONMENT, CONTRACTS = "environment", "contracts"
@@ -48,7 +48,49 @@ class Job:
     once: str | None = None
 
 
-def request(job: Job) -> dict[str, Any]:
+def emr(
+    arguments: Sequence[str],
+    *,
+    application: str,
+    role: str,
+    entry: str,
+    environment: str,
+    contracts: str | None = None,
+    name: str = "dq",
+    tags: Mapping[str, str] | None = None,
+    conf: Mapping[str, str] | None = None,
+    timeout_minutes: int = 60,
+    once: str | None = None,
+) -> dict[str, Any]:
+    """The parameters of StartJobRun that run a command line of dq, as `dq emr` prints them. Nothing is sent.
+
+    `arguments` are its words, e.g. `["check", "contracts/orders.odcs.yaml"]`; `application` is the id of the
+    application, `role` the ARN that the job runs as, `entry` where `dq_submit.py` lies, `environment` and
+    `contracts` archives on S3. `conf` are settings of Spark. With `once`, e.g. the partition's name, the same
+    job is not begun twice.
+
+    Raises UsageError for what AWS would refuse, and MissingTool without boto3.
+    """
+    job = Job(
+        application,
+        role,
+        entry,
+        environment,
+        tuple(arguments),
+        contracts,
+        name,
+        tuple((tags or {}).items()),
+        tuple((conf or {}).items()),
+        timeout_minutes,
+        once,
+    )
+    made = _request(job)
+    if wrong := refused(made):
+        raise UsageError("AWS would refuse this request:", details=wrong)
+    return made
+
+
+def _request(job: Job) -> dict[str, Any]:
     """The parameters of StartJobRun.
 
     The client token makes AWS take a request that is sent twice as one: it follows from the job and `once`,

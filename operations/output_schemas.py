@@ -1,8 +1,11 @@
-"""JSON Schemas of what commands print with --format json."""
+"""`dq.json_schema`: JSON Schemas of what is written for dq, and of what commands print with --format json."""
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import AnsweredBy, CycleStatus, Severity, Status
+from collections.abc import Callable
+from functools import partial
+
+from dq.contracts.shared.outcome import AnsweredBy, CycleStatus, Severity, Status, UsageError, suggestion
 
 # Words to write a JSON Schema with, so that a form reads as a table.
 
@@ -306,7 +309,62 @@ OUTPUTS: dict[str, Schema] = {
 }  # fmt: skip
 
 
-def json_schema(name: str) -> Schema:
-    """The JSON Schema (2020-12) of what a command prints; `name` is a row of the table."""
+def _contract() -> Schema:
+    from dq.contracts.extension import editor_schema
+
+    return editor_schema()
+
+
+def _extension() -> Schema:
+    from dq.contracts.extension import json_schema
+
+    return json_schema()
+
+
+def _findings() -> Schema:
+    from dq.validators.reports.json import findings_schema
+
+    return findings_schema()
+
+
+def _policy() -> Schema:
+    from dq.validators.lint import rules_of
+    from dq.validators.policy.file import json_schema
+
+    return json_schema(rules_of())
+
+
+def _subscription() -> Schema:
+    from dq.contracts.subscriptions import json_schema
+
+    return json_schema()
+
+
+def _output(name: str) -> Schema:
     title = f"What dq {name} --format json prints"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **OUTPUTS[name]}
+
+
+# What the schema is of -> what gives it, importing nothing that the others need.
+SCHEMAS: dict[str, Callable[[], Schema]] = {
+    "contract": _contract,
+    "extension": _extension,
+    "findings": _findings,
+    "policy": _policy,
+    "subscription": _subscription,
+    **{name: partial(_output, name) for name in OUTPUTS},
+}
+
+
+def json_schema(of: str = "extension") -> Schema:
+    """The JSON Schema (2020-12) of contract, extension, findings, policy or subscription, or of an output.
+
+    An output is named by its command, e.g. `status` or `store check`: what that prints with `--format json`.
+    `dq schema` prints the same.
+
+    Raises UsageError for what has no schema.
+    """
+    if of not in SCHEMAS:
+        mend = suggestion(of, SCHEMAS, f"Choose one of {', '.join(SCHEMAS)}.")
+        raise UsageError(f"there is no schema of {of!r}.", mend)
+    return SCHEMAS[of]()

@@ -431,6 +431,46 @@ def test_excuse_is_the_command(missed: tuple[Place, Place]) -> None:
             dq.excuse("registry", **arguments, **named)
 
 
+@compares("rules", "explain", "schema")
+def test_what_can_be_found_is_the_commands(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    assert command.dq("rules", "--format", "json").json == dq.rules().as_list()
+    for what in ("duplicate-property", "column-removed", "registry/orders.odcs.yaml", "registry"):
+        ran = command.dq("explain", what, "--format", "json")
+        path = function.folder / what
+        outcome = dq.explain(path if path.exists() else what)
+        assert (ran.code, ran.json) == (outcome.exit_code, _below(function, outcome.as_json()))
+    assert outcome.accounts
+    for place in twins:
+        place.put("registry/items.odcs.yaml", contract("items", **{"logicalType: integer": "logicalType: a"}))
+    ran = command.dq("explain", "registry", "--format", "json")
+    outcome = dq.explain(function.folder / "registry")
+    assert (ran.code, ran.json) == (3, _below(function, outcome.as_json()))
+    assert outcome.exit_code == 3
+    for of in ("contract", "policy", "status", "store check"):
+        assert command.dq("schema", of).json == dq.json_schema(of)
+    for call in (lambda: dq.explain("duplicate-propertys"), lambda: dq.json_schema("contracts")):
+        with pytest.raises(dq.DqError, match="there is no"):
+            call()
+
+
+@compares("emr")
+def test_emr_is_the_command(tmp_path: Path) -> None:
+    given = {
+        "application": "00f1abc",
+        "role": "arn:aws:iam::123456789012:role/dq",
+        "entry": "s3://lake/dq_submit.py",
+        "environment": "s3://lake/dq-env.tar.gz",
+        "once": "day=2026-05-10",
+    }
+    options = [f"--{name}={value}" for name, value in given.items()]
+    words = ("check", "contracts/orders.odcs.yaml")
+    ran = Place(tmp_path).dq("emr", *options, "--tag", "team=sales", "--", *words)
+    assert (ran.code, ran.json) == (0, dq.emr(words, tags={"team": "sales"}, **given))
+    with pytest.raises(dq.DqError, match="AWS would refuse"):
+        dq.emr(words, **{**given, "application": "Orders"})
+
+
 def _json(document: object) -> Any:
     """A document as JSON has it, in which all ids of incidents are the same."""
     return json.loads(re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "id", json.dumps(document)))

@@ -6,7 +6,7 @@ import typer
 
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
-from dq.operations.emr import Job, refused, request
+from dq.operations.emr import emr
 
 
 def command(
@@ -37,25 +37,21 @@ def command(
     --entry s3://lake/dq_submit.py --environment s3://lake/dq-env.tar.gz --contracts s3://lake/contracts.tar.gz
     -- check contracts/orders.odcs.yaml > job.json
     """
-    made = request(
-        Job(
+    output.as_json(
+        emr(
+            arguments,
             application=application,
             role=role,
             entry=entry,
             environment=environment,
-            arguments=tuple(arguments),
             contracts=contracts,
             name=name,
-            tags=tuple(_pair(text, "--tag") for text in tag),
-            conf=tuple(_pair(text, "--conf") for text in conf),
+            tags=dict(_pair(text, "--tag") for text in tag),
+            conf=dict(_pair(text, "--conf") for text in conf),
             timeout_minutes=timeout,
             once=once,
         )
     )
-    wrong = refused(made)
-    if wrong:
-        raise UsageError("AWS would refuse this request:", details=wrong)
-    output.as_json(made)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dq.cli.terminal import output
-from dq.dataquality.clauses.plugins import installed, package
-from dq.validators import rule_page
-from dq.validators.lint import rules_of
+from dq.operations.explain import rules
 
 
 def command(format: output.Format = output.FORMAT) -> None:
@@ -13,18 +11,12 @@ def command(format: output.Format = output.FORMAT) -> None:
 
     Example: dq rules
     """
-    from dq.validators.compat.classified_change import RULES
-
-    rows = [(one.id, one.severity.value, rule_page.parse(one.page).summary) for one in rules_of().values()]
-    changes = [(id_, rule.problem) for id_, rule in RULES.items()]
-    customs = [(name, ", ".join(package(one) for one in claims)) for name, claims in installed().items()]
+    outcome = rules()
     if format is output.Format.JSON:
-        others = [*changes, *((name, f"a check of {by}") for name, by in customs)]
-        listed = [*rows, *((name, None, summary) for name, summary in others)]
-        output.as_json([dict(zip(("rule", "severity", "summary"), one, strict=True)) for one in listed])
+        output.as_json(outcome.as_list())
         return
-    output.table(("rule", "severity", "what it finds"), rows)
+    output.table(("rule", "severity", "what it finds"), outcome.rules)
     output.line()
-    output.table(("change", "what it means"), changes)
+    output.table(("change", "what it means"), outcome.changes)
     output.line()
-    output.table(("custom check", "of the package"), customs)
+    output.table(("custom check", "of the package"), outcome.checks)

@@ -11,9 +11,8 @@ import typer.main
 from fakes.command import BEGIN, MISSED, Place, contract
 from jsonschema import Draft202012Validator
 
-from dq.cli.commands.schema import SCHEMAS
 from dq.cli.main import application, names
-from dq.operations.output_schemas import OUTPUTS, json_schema
+from dq.operations.output_schemas import OUTPUTS, SCHEMAS, json_schema
 from dq.store import engine
 
 NARROW = {"physicalType: bigint": "physicalType: int"}

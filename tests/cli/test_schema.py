@@ -7,8 +7,8 @@ import json
 import pytest
 from jsonschema.validators import validator_for
 
-from dq.cli.commands.schema import SCHEMAS
 from dq.cli.main import run
+from dq.operations.output_schemas import SCHEMAS
 
 
 @pytest.mark.parametrize("of", SCHEMAS)
