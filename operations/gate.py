@@ -19,6 +19,7 @@ from dq.validators.policy.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
     from dq.validators.compat.classified_change import Comparison
+    from dq.validators.context import OfficialSchema
 
 
 # What the gate commands share: the rules on the shelf, the policy, and the base to compare with.
@@ -36,11 +37,14 @@ class GateOutcome:
     comparison: Comparison | None = None
 
 
-def judge(paths: list[Path], policy_file: Path | None, today: date, processes: int) -> Linted:
+def judge(
+    paths: list[Path], policy_file: Path | None, today: date, processes: int, *, official: bool = False
+) -> Linted:
     """Everything that is wrong with the contracts at these paths, and with who consumes them.
 
     A policy that cannot be understood is a mistake of configuration: what a gate without its policy says
-    is worth nothing. Raises UsageError for it, with every finding.
+    is worth nothing. Raises UsageError for it, with every finding. With `official`, the standard's own schema
+    judges too; MissingTool is raised where that of a contract's version is not installed.
     """
     rules = rules_of()
     root = registry_root(paths[0])
@@ -55,7 +59,18 @@ def judge(paths: list[Path], policy_file: Path | None, today: date, processes: i
         processes=processes,
         unenforced=unenforced,
         subscriptions=gathered(root, paths),
+        official=official_schema(official),
     )
+
+
+def official_schema(wanted: bool) -> OfficialSchema | None:
+    """The standard's own schema, from its package, where its opinion is wanted."""
+    if not wanted:
+        return None
+    # Imported here: jsonschema takes time to start.
+    from dq.validators.official import installed_schema
+
+    return installed_schema()
 
 
 def written(root: Path, file: Path | None) -> tuple[str, bytes] | None:

@@ -13,12 +13,12 @@ from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.outcome import Finding, UsageError
 from dq.operations import subscriptions
-from dq.operations.gate import GateOutcome, policy_of, written
+from dq.operations.gate import GateOutcome, official_schema, policy_of, written
 from dq.operations.runtime.context import World
 from dq.operations.unenforced import unenforced
 from dq.validators.compat.classified_change import Comparison, Waiver, findings
 from dq.validators.compat.comparison import DiffTerms
-from dq.validators.context import TablesAtBase
+from dq.validators.context import OfficialSchema, TablesAtBase
 from dq.validators.git.base import (
     Base,
     Changed,
@@ -57,7 +57,13 @@ class Law:
 
 
 def compared(
-    world: World, paths: list[Path], ref: str, mode: Mode | None = None, policy_file: Path | None = None
+    world: World,
+    paths: list[Path],
+    ref: str,
+    mode: Mode | None = None,
+    policy_file: Path | None = None,
+    *,
+    official: bool = False,
 ) -> GateOutcome:
     """Everything that is wrong with the contracts that differ from the base, and whom the changes break.
 
@@ -80,10 +86,11 @@ def compared(
     terms = DiffTerms(today, mode=mode, subscriptions=tuple(consumers), unclear=bool(unclear))
     changed = found.changed()
     tables = tables_at_base(found, changed)
-    linted, comparison = _judged(found, changed, tables, laws[0], terms, rules)
+    schema = official_schema(official)
+    linted, comparison = _judged(found, changed, tables, laws[0], terms, rules, schema)
     wrong: list[Finding] = list(linted.findings)
     for law in laws[1:]:
-        other, judged = _judged(found, changed, tables, law, terms, rules)
+        other, judged = _judged(found, changed, tables, law, terms, rules, schema)
         wrong, comparison = (
             stricter_findings(wrong, other.findings),
             stricter_changes(comparison, judged),
@@ -154,7 +161,13 @@ def _tame(policy: Policy) -> Policy:
 
 
 def _judged(
-    found: Base, changed: Changed, tables: TablesAtBase, law: Law, terms: DiffTerms, rules: Rules
+    found: Base,
+    changed: Changed,
+    tables: TablesAtBase,
+    law: Law,
+    terms: DiffTerms,
+    rules: Rules,
+    schema: OfficialSchema | None,
 ) -> tuple[Linted, Comparison]:
     """What one policy says of the contracts, and of what changed in them."""
     waivers = tuple(
@@ -172,6 +185,7 @@ def _judged(
         unenforced=unenforced,
         subscriptions=subscriptions.changed(found.root, found),
         base=tables,
+        official=schema,
     )
     return _renamed(linted, names), comparison
 

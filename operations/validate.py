@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, UsageError, nearest
 from dq.contracts.yaml.parse import TEXT, read
-from dq.operations.gate import judge, policy_of, written
+from dq.operations.gate import judge, official_schema, policy_of, written
 from dq.operations.runtime.context import here
 from dq.operations.unenforced import unenforced
 from dq.validators.lint import lint_files, rules_of
@@ -31,6 +31,7 @@ def validate(
     mode: str | None = None,
     policy: Path | str | None = None,
     today: date | None = None,
+    official: bool = False,
 ) -> list[Finding]:
     """Every finding that `dq validate` has, sorted by file and place; none is good news.
 
@@ -39,10 +40,12 @@ def validate(
     judged, and whom the changes break; `mode` is then whom they may not break: FORWARD (readers), BACKWARD
     (writers), FULL or NONE. `policy` is a file; without it that of the registry counts, with `base` the
     base's, and for a text the default. `today` is the date in UTC that waivers and deprecations are judged
-    by; the present one by default. Whether a finding blocks, its `severity.blocks` says.
+    by; the present one by default. Whether a finding blocks, its `severity.blocks` says. With `official`, the
+    official JSON Schema of ODCS judges too: rule `official-schema`.
 
     Raises Unreadable for a path that does not exist or holds no contract and for a base that cannot be read,
-    and UsageError for a policy that cannot be understood. What is wrong with a contract is never raised.
+    and UsageError for a policy that cannot be understood and for an official schema that is not installed.
+    What is wrong with a contract is never raised.
     """
     day = today or datetime.now(UTC).date()
     policy_file = Path(policy) if policy is not None else None
@@ -54,18 +57,26 @@ def validate(
         rules = rules_of()
         law = policy_of(written(Path(), policy_file) if policy_file is not None else None, rules)
         files = [(TEXT, contracts.encode("utf-8", "surrogatepass"))]
-        return list(lint_files(files, rules=rules, policy=law, today=day, unenforced=unenforced).findings)
+        linted = lint_files(
+            files,
+            rules=rules,
+            policy=law,
+            today=day,
+            unenforced=unenforced,
+            official=official_schema(official),
+        )
+        return list(linted.findings)
     listed = [contracts] if isinstance(contracts, Path | str) else contracts
     paths = [Path(path) for path in listed]
     if not paths:
         raise UsageError("no contract was given.", "Give a file, a folder, or several.")
     if base is None:
-        return list(judge(paths, policy_file, day, processes=1).findings)
+        return list(judge(paths, policy_file, day, 1, official=official).findings)
     # All that reads Git and judges changes comes with it.
     from dq.operations.pull_request import compared
 
     context = replace(here(None, paths), as_of=datetime.combine(day, time(), UTC))
-    return list(compared(context, paths, base, mode_of(mode), policy_file).linted.findings)
+    return list(compared(context, paths, base, mode_of(mode), policy_file, official=official).linted.findings)
 
 
 def mode_of(text: str | None) -> Mode | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from posixpath import dirname, join, normpath
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from dq.contracts import slo
 from dq.contracts.lineage import PromisedTable, TableFolder, promised_tables
@@ -122,6 +123,9 @@ def leaves(text: str, objects: set[str]) -> bool:
 
 T = TypeVar("T")
 
+COLUMN = re.compile(r"schema\[\d+\](?:\.properties\[\d+\]|\.items|\.map\.(?:key|value))+")
+"""The path of a column at any depth."""
+
 Unenforced = Callable[[Contract], Iterable[Finding]]
 
 
@@ -211,13 +215,27 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
+class OfficialSchema:
+    """The JSON Schema of ODCS `version`, from a `release` of the standard's own package.
+
+    `accepted` are the versions that it allows a document to name: older ones too.
+    """
+
+    release: str
+    version: str
+    accepted: frozenset[str]
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What surrounds the contract that is judged.
 
     `file` is its path relative to the registry's root, with forward slashes. `today` is the date of the
     run in UTC. `arguments` are the policy's for the rule that is asked, `schemas` its JSON Schemas for
     custom properties, by level. `unenforced` gives what the checker will not do of a contract, and stands
-    on another floor than the gate.
+    on another floor than the gate. `official` is the standard's own schema where its opinion was asked for,
+    and `data` then the text of the contract.
     """
 
     file: str
@@ -227,6 +245,8 @@ class Context:
     arguments: Mapping[str, object] = field(default_factory=dict)
     schemas: Mapping[str, object] = field(default_factory=dict)
     unenforced: Unenforced = nothing
+    official: OfficialSchema | None = None
+    data: bytes = b""
 
     def value(self, argument: Argument[T]) -> T:
         """The policy's value of one of the rule's arguments, or its default."""

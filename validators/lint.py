@@ -31,8 +31,10 @@ from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.yaml.parse import parse
 from dq.validators import rules as rules_shelf
 from dq.validators.context import (
+    COLUMN,
     Context,
     Entry,
+    OfficialSchema,
     Promises,
     PropertyPlace,
     Registry,
@@ -49,7 +51,6 @@ from dq.validators.rule import Fault, Rule, RuleScope
 
 # Columns of one object with the same fault are one finding, at the line of the first.
 
-_COLUMN = re.compile(r"schema\[\d+\](?:\.properties\[\d+\]|\.items|\.map\.(?:key|value))+")
 # As many names as a reader takes in at a glance.
 _NAMED = 5
 _LONGEST_NAME = 40
@@ -84,7 +85,7 @@ class Alike:
         return replace(first, message=message, mend=mend)
 
     def _place(self, fault: Fault) -> PropertyPlace | None:
-        match = _COLUMN.match(fault.path)
+        match = COLUMN.match(fault.path)
         return self._columns.get(match[0]) if match else None
 
     def _names(self, faults: Iterable[Fault]) -> Iterator[str]:
@@ -223,13 +224,15 @@ MAX_GATHERED = 10_000
 class Gate:
     """The rules, the policy and the day of one run. `today` is the date in UTC.
 
-    `unenforced` gives the clauses of a contract that the checker will not evaluate.
+    `unenforced` gives the clauses of a contract that the checker will not evaluate, `official` the schema
+    of the standard where its opinion was asked for.
     """
 
     rules: Mapping[str, Rule]
     policy: Policy
     today: date
     unenforced: Unenforced = nothing
+    official: OfficialSchema | None = None
     _in_use: dict[tuple[tuple[int, ...], RuleScope, Version | None], list[EnabledRule]] = field(
         default_factory=dict
     )
@@ -292,6 +295,8 @@ def judge(gate: Gate, file: str, data: bytes | FileRefused) -> JudgedFile:
         Promises.of(contract),
         schemas=gate.policy.schemas,
         unenforced=gate.unenforced,
+        official=gate.official,
+        data=data if gate.official is not None else b"",
     )
     folds = Folds(parsed.cut | cut, form)
     findings = [replace(finding, contract=contract.id) for finding in form[:MAX_FINDINGS]]
@@ -550,6 +555,7 @@ def lint_paths(
     processes: int = 1,
     unenforced: Unenforced = nothing,
     subscriptions: Gather = no_subscriptions,
+    official: OfficialSchema | None = None,
 ) -> Linted:
     """What is wrong with the contracts at these paths, and with the registry that they form.
 
@@ -561,7 +567,7 @@ def lint_paths(
     """
     found = discover(paths) if paths else Discovery(())
     unique = sorted(_named(found.contracts, root).items())
-    gate = Gate(rules, policy, today, unenforced)
+    gate = Gate(rules, policy, today, unenforced, official)
     judged = parallel_map(unique, _Reader(gate), processes)
     return replace(_linted(gate, judged, subscriptions), passed=found.passed)
 
@@ -575,13 +581,14 @@ def lint_files(
     unenforced: Unenforced = nothing,
     subscriptions: Gather = no_subscriptions,
     base: TablesAtBase = TablesAtBase(),
+    official: OfficialSchema | None = None,
 ) -> Linted:
     """What is wrong with contracts that are handed in as (file, bytes), taken as one registry.
 
     A file that cannot be read comes with the reason instead of its bytes. `base` has the tables of contracts
     that are not handed in.
     """
-    gate = Gate(rules, policy, today, unenforced)
+    gate = Gate(rules, policy, today, unenforced, official)
     judged = parallel_map(list(contents), lambda one: judge(gate, *one), processes=1)
     return _linted(gate, judged, subscriptions, base)
 

@@ -36,6 +36,9 @@ def command(
         "--mode",
         help="With --base: whom a change may not break: FORWARD (readers), BACKWARD (writers), FULL, NONE.",
     ),
+    official: bool = typer.Option(
+        False, "--official", help="Ask the official JSON Schema of ODCS too; needs the extra 'official'."
+    ),
 ) -> None:
     """Find every mistake in contracts that can be seen without their data.
 
@@ -58,9 +61,10 @@ def command(
         # All that reads Git and judges changes comes with it.
         from dq.operations.pull_request import compared
 
-        gated = compared(world, places, base, judged_as, policy)
+        gated = compared(world, places, base, judged_as, policy, official=official)
     else:
-        gated = GateOutcome(judge(places, policy, world.now().date(), processors()), registry_root(places[0]))
+        linted = judge(places, policy, world.now().date(), processors(), official=official)
+        gated = GateOutcome(linted, registry_root(places[0]))
     linted, root = gated.linted, gated.root
     for made, file in files:
         named = _named(linted, made, root, world)

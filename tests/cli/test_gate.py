@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from datetime import UTC, datetime, timedelta
 
@@ -190,3 +191,17 @@ def test_an_unknown_mode_is_exit_2_with_the_nearest(dq, registry):
 
     assert found.code == 2
     assert "FORWARD" in found.err
+
+
+def test_the_official_schema_judges_what_the_branch_changes(dq, registry):
+    sftp = "{server: files, type: sftp, location: files.example.com/orders}"
+    registry.write("orders.odcs.yaml", CONTRACT.replace("servers:\n", f"servers:\n  - {sftp}\n"))
+    registry.commit("files")
+
+    plain = dq("validate", ".", "--base", "main", "--format", "json")
+    official = dq("validate", ".", "--base", "main", "--format", "json", "--official")
+
+    assert "official-schema" not in plain.out
+    assert official.code == 1
+    rules = [finding["rule"] for finding in json.loads(official.out)["findings"]]
+    assert rules.count("official-schema") == 1

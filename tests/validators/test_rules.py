@@ -19,6 +19,7 @@ from dq.validators import rule_page
 from dq.validators import rules as shelf
 from dq.validators.context import nothing
 from dq.validators.lint import SubscriptionFiles, lint, lint_files, rules_of
+from dq.validators.official import installed_schema
 from dq.validators.policy.changes import ChangedPolicy, policy_findings
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import Policy, RuleSetting
@@ -66,7 +67,8 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
         files = [("a/" + rule_page.BASE_FILE, BASE), ("b/" + rule_page.BASE_FILE, document)]
     told = unenforced if rule.consequences else nothing
     wished = Policy(settings={rule.id: RuleSetting(None, own_severity=False)} if rule.wish else {})
-    found = lint_files(files, rules=RULES, policy=wished, today=TODAY, unenforced=told)
+    official = installed_schema() if rule.id == "official-schema" else None
+    found = lint_files(files, rules=RULES, policy=wished, today=TODAY, unenforced=told, official=official)
     return [one for one in found.findings if one.at.file == files[-1][0]]
 
 

@@ -242,7 +242,7 @@ def wrong_schema(schema: Any) -> tuple[str, Way] | None:
     try:
         vet(schema)
     except UnusableSchema as error:
-        return _brief(str(error)), error.path
+        return brief(str(error)), error.path
     return None
 
 
@@ -261,13 +261,13 @@ def custom_property_faults(schemas: Schemas, contract: Contract, walk: Walk) -> 
             try:
                 with json_schema.within(budget):
                     errors = json_schema.errors(
-                        schema, {key: _json(custom.value) for key, custom in given.items()}
+                        schema, {key: as_json(custom.value) for key, custom in given.items()}
                     )
             except json_schema.WorkLimitExceeded:
                 yield _not_evaluated(node, subject, "the policy's schema takes too much work for its values")
                 return
             except Exception as error:  # noqa: BLE001  # one guard per contract: the others are judged
-                yield _not_evaluated(node, subject, _brief(str(error)))
+                yield _not_evaluated(node, subject, brief(str(error)))
                 continue
             for wrong in errors:
                 yield from (
@@ -290,12 +290,12 @@ def _given(node: Extensible) -> dict[str, CustomProperty]:
     return found
 
 
-def _json(value: object) -> object:
+def as_json(value: object) -> object:
     """The value as JSON has it: what YAML read as a date is a text there."""
     if isinstance(value, dict):
-        return {key: _json(inner) for key, inner in value.items() if key != PLACE}
+        return {key: as_json(inner) for key, inner in value.items() if key != PLACE}
     if isinstance(value, list):
-        return [_json(inner) for inner in value]
+        return [as_json(inner) for inner in value]
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
@@ -318,7 +318,7 @@ def _of_set(
                 mend = f"It knows {', '.join(known) or 'none'}."
                 yield Fault(custom.at("property"), message, mend, custom.path("property"))
     else:
-        message = f"{subject}: its custom properties are not as the policy asks: {_brief(error.message)}."
+        message = f"{subject}: its custom properties are not as the policy asks: {brief(error.message)}."
         yield Fault(at, message, _says(error.schema) or _MEND, path)
 
 
@@ -326,8 +326,8 @@ def _of_value(error: ValidationError, given: Mapping[str, CustomProperty]) -> It
     """What is wrong with the value of one custom property."""
     name, *way = error.absolute_path
     custom = given[str(name)]
-    at, path = _spot(custom, way)
-    message = f"custom property {custom.property!r}: {_brief(error.message)}."
+    at, path, _ = locate(custom.place, "value", custom.value, way)
+    message = f"custom property {custom.property!r}: {brief(error.message)}."
     yield Fault(at, message, _says(error.schema) or _MEND, path)
 
 
@@ -340,18 +340,17 @@ def _says(schema: object, before: str = "") -> str:
     return f"{before}The policy says: {said}" if said else ""
 
 
-def _spot(custom: CustomProperty, way: Iterable[str | int]) -> tuple[Location, str]:
-    """Where a part of a custom property's value stands, as near as its places tell."""
-    at, path, value = custom.at("value"), custom.path("value"), custom.value
-    place, key = custom.place, "value"
-    for step in way:
+def locate(place: Place, key: str, value: Any, steps: Iterable[str | int]) -> tuple[Location, str, Any]:
+    """Return where a part of a key's value stands, as near as its places tell, its path, and the part."""
+    at, path = place.at(key), place.below(key)
+    for step in steps:
         if isinstance(value, dict) and isinstance(inside := value.get(PLACE), Place):
             place, key = inside, str(step)
             at, path, value = place.at(key), place.below(key), value.get(key)
         elif isinstance(value, list) and isinstance(step, int):
             at, path, value = place.at(key, step), f"{path}[{step}]", value[step]
-    return at, path
+    return at, path, value
 
 
-def _brief(message: str) -> str:
+def brief(message: str) -> str:
     return (message if len(message) <= _SHOWN else message[:_SHOWN] + "…").rstrip(".")

@@ -348,7 +348,7 @@ def _refuse_numbers(value: object) -> None:
 def _validator_class() -> Any:
     from jsonschema import Draft202012Validator, validators
 
-    keywords = {**Draft202012Validator.VALIDATORS, "uniqueItems": _unique_items}
+    keywords = {**Draft202012Validator.VALIDATORS, "uniqueItems": unique_items}
     extend: Any = validators.extend  # it has no annotations
     return extend(Draft202012Validator, {name: _charged(name, keyword) for name, keyword in keywords.items()})
 
@@ -433,7 +433,8 @@ _PRICES: Mapping[str, Callable[[_Call], int]] = {
 }
 
 
-def _unique_items(_validator: Any, argument: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+def unique_items(_validator: Any, argument: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    """`uniqueItems` in one pass: jsonschema compares items in pairs where they cannot be sorted."""
     from jsonschema import ValidationError
 
     if not argument or not isinstance(value, list):
