@@ -10,12 +10,11 @@ from sqlalchemy import Connection, bindparam, select, update
 from dq.alerts import incident_store
 from dq.alerts.channel import Capabilities
 from dq.alerts.incident import CLOSED_AS, CREATE, STORM, UPDATE, Incident, is_digest, step, title
-from dq.alerts.outbox import rows
 from dq.alerts.outbox.next import UNPAUSED
-from dq.alerts.outbox.rows import HEARD, NOW, Lane, OutboxStatus, enqueue
+from dq.alerts.outbox.rows import HEARD, NOW, Lane, enqueue, later
 from dq.alerts.route import Wait
+from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
-from dq.alerts.tables import outbox
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
 # A storm: many new incidents for one place become one digest, with each of them in its thread.
@@ -148,8 +147,8 @@ def follow(tx: Connection, incident: Incident, now: datetime) -> None:
         )
         for operation in done.tell:
             lane = Lane(done.incident.id, row.channel, row.target)
-            later = rows.later(done.incident, operation, now)
-            enqueue(tx, lane, operation, done.incident.revision, now, plan=later)
+            plan = later(done.incident, operation, now)
+            enqueue(tx, lane, operation, done.incident.revision, now, plan=plan)
 
 
 def _news(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:

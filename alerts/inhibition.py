@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 
 from dq.alerts import incident_store
 from dq.alerts.incident import UPDATE
-from dq.alerts.outbox import rows as outbox
+from dq.alerts.outbox.rows import enqueue, told
 from dq.alerts.tables import incident as incidents
 from dq.contracts.shared.outcome import IncidentKey
 
@@ -140,5 +140,5 @@ def _show(tx: Connection, one: _Open, names: tuple[str, ...], now: datetime) -> 
     incident_store.save(tx, after, "")
     # What was put under a cause just now stays there.
     incident_store.log(tx, one.id, "holds up", after.revision, now, detail=f"{len(names)}")
-    for lane in outbox.told(tx, one.id):
-        outbox.enqueue(tx, lane, UPDATE, after.revision, now)
+    for lane in told(tx, one.id):
+        enqueue(tx, lane, UPDATE, after.revision, now)

@@ -12,11 +12,10 @@ from dq.alerts import incident_store
 from dq.alerts.incident import CREATE, Facts, Incident
 from dq.alerts.message import duration
 from dq.alerts.outbox.next import over_in_silence
-from dq.alerts.outbox.rows import OutboxStatus
 from dq.alerts.record import PAST, record_past
 from dq.alerts.route import AlertRoute, Wait
+from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
-from dq.alerts.tables import outbox
 from dq.contracts.shared.outcome import IncidentKey
 from dq.store import Store
 

@@ -10,8 +10,7 @@ from sqlalchemy import Connection
 
 from dq.alerts import grouping, incident_store, silences
 from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, IncidentStep, is_digest, past, step
-from dq.alerts.outbox import rows
-from dq.alerts.outbox.rows import Lane
+from dq.alerts.outbox.rows import Lane, bring_forward, enqueue, later, release, remind, told
 from dq.alerts.route import AlertRoute, first_word, matching
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
@@ -97,23 +96,23 @@ def _write(
         incident_store.log(
             tx, incident.id, "silenced", incident.revision, now, detail=silences.said(incident)
         )
-    told = rows.told(tx, incident.id) if incident.revision > 1 else set()
+    notified = told(tx, incident.id) if incident.revision > 1 else set()
     if FLAPPING in done.tell:
         incident_store.log(tx, incident.id, "flapping", incident.revision, now)
-    for lane in told:
+    for lane in notified:
         for operation in done.tell:
-            later = rows.later(incident, operation, now)
-            rows.enqueue(tx, lane, operation, incident.revision, now, plan=later)
+            plan = later(incident, operation, now)
+            enqueue(tx, lane, operation, incident.revision, now, plan=plan)
         if done.kind == "reopened":
-            rows.remind(tx, lane, incident, now, anew=True)
+            remind(tx, lane, incident, now, anew=True)
     for route in routes:
         lane = Lane(incident.id, route.channel, route.target)
         plan = first_word(route.after, route.hours(incident.severity), now)
-        if lane in told:
-            rows.bring_forward(tx, lane, plan)
+        if lane in notified:
+            bring_forward(tx, lane, plan)
         else:
-            rows.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
+            enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
     grouping.follow(tx, incident, now)
     if incident.state.closed:
-        rows.release(tx, incident, now)
+        release(tx, incident, now)
     return incident.id

@@ -8,8 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, select, update
 
-from dq.alerts.outbox.rows import WAITING
-from dq.alerts.tables import incident, incident_event, incident_subject, message, outbox, silence
+from dq.alerts.tables import WAITING, incident, incident_event, incident_subject, message, outbox, silence
 from dq.store.engine import Store
 
 # Databases bound how many values a statement may have.

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from dq.alerts import incident_store
 from dq.alerts.incident import UPDATE, Incident
-from dq.alerts.outbox import rows as outbox
+from dq.alerts.outbox.rows import enqueue, told
 from dq.alerts.tables import silence as silences
 from dq.contracts.shared.outcome import IncidentKey
 
@@ -122,8 +122,8 @@ def _refresh(tx: Connection, now: datetime, word: str = "") -> None:
         incident_store.save(tx, after, "")
         kind, detail = ("silenced", said(after)) if after.silenced_until else ("unsilenced", word)
         incident_store.log(tx, after.id, kind, after.revision, now, detail=detail)
-        for lane in outbox.told(tx, after.id):
-            outbox.enqueue(tx, lane, UPDATE, after.revision, now)
+        for lane in told(tx, after.id):
+            enqueue(tx, lane, UPDATE, after.revision, now)
 
 
 def said(incident: Incident) -> str:

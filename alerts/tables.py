@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -121,6 +123,22 @@ silence = Table(
     Column("ended_at", UtcDateTime),
     Column("ended_by", Text),
 )
+
+
+class OutboxStatus(StrEnum):
+    """Where an outbox row stands; the last three are final."""
+
+    READY = "ready"
+    SENDING = "sending"
+    AMBIGUOUS = "ambiguous"
+    SENT = "sent"
+    DROPPED = "dropped"  # not needed any more
+    DEAD = "dead"  # refused, or tried for too long
+
+
+WAITING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
+IN_FLIGHT = (OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
+
 
 outbox = Table(
     "outbox",

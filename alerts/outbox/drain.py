@@ -28,12 +28,23 @@ from dq.alerts.channel import (
     UpdatingSender,
 )
 from dq.alerts.incident import CREATE, STORM, UPDATE
-from dq.alerts.outbox import next, settle
-from dq.alerts.outbox.next import SHOULD_BE_THERE, ClaimedRow, DueLane
-from dq.alerts.outbox.rows import WAITING, Lane, OutboxStatus, enqueue, told
+from dq.alerts.outbox import settle
+from dq.alerts.outbox.next import (
+    SHOULD_BE_THERE,
+    ClaimedRow,
+    DueLane,
+    ambiguous,
+    claim_next,
+    due,
+    due_places,
+    next_after,
+    waiting,
+    waiting_lanes,
+)
+from dq.alerts.outbox.rows import Lane, enqueue, told
 from dq.alerts.outbox.settle import Desk
 from dq.alerts.route import CONSOLE, AlertRoute
-from dq.alerts.tables import incident, outbox
+from dq.alerts.tables import WAITING, OutboxStatus, incident, outbox
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.store import Store
 from dq.store.schema import UtcDateTime
@@ -254,7 +265,7 @@ def drain(
     run = _Run(store, channels, now, jitter, fallbacks)
     run.through(now() + patience, sleep)
     with store.read() as tx:
-        count, next_at = next.waiting(tx, now())
+        count, next_at = waiting(tx, now())
         left = all_of(tx, now())
     return Drained(run.sent, count, next_at, dict(run.broken), tuple(left))
 
@@ -315,14 +326,14 @@ class _Run:
     def _due_channels(self) -> set[str]:
         """The channels in which something can be done now."""
         with self.store.read() as tx:
-            places = next.due_places(tx, self.now())
+            places = due_places(tx, self.now())
         return {name for name, target in places if not self._paced(name, target)}
 
     def _wake_at(self, since: datetime, until: datetime) -> datetime | None:
         """The first instant after `since`, over or not, at which more can be done, if that is by `until`."""
         with self.store.read() as tx:
-            paced = next.due_places(tx, self.now()) if self.paced_until else []
-            later = [next.next_after(tx, since), *map(self.paced_until.get, paced)]
+            paced = due_places(tx, self.now()) if self.paced_until else []
+            later = [next_after(tx, since), *map(self.paced_until.get, paced)]
         return min((at for at in later if at is not None and since < at <= until), default=None)
 
     def _paced(self, name: str, target: str) -> bool:
@@ -333,7 +344,7 @@ class _Run:
         self.broken[name] = "it is not set up here"
         desk = Desk(name, Capabilities(False, False, False), self.now, self.jitter, self.fallbacks)
         with self.store.write() as tx:
-            told = [desk.tell_fallback(tx, lane) for lane in next.waiting_lanes(tx, name)]
+            told = [desk.tell_fallback(tx, lane) for lane in waiting_lanes(tx, name)]
         return any(told)
 
     def _pass(self, name: str, began: datetime) -> tuple[Desk, int, datetime]:
@@ -349,7 +360,7 @@ class _Run:
                 grouping.fold(tx, name, channel.can, self.now())
         tried = self._look(desk, channel)
         with self.store.read() as tx:
-            lanes = next.due(tx, self.now(), name)
+            lanes = due(tx, self.now(), name)
         tried += sum(self._send_in(desk, channel, one.lane) for one in in_turn(lanes))
         for copy in desk.copies if channel.can.reconcile else ():
             with suppress(Exception):  # a copy that stays is a blemish, and no reason to stop
@@ -362,7 +373,7 @@ class _Run:
             settle.expire(tx, self.now())
             if channel.can.reconcile:
                 settle.doubt(tx, desk.name, self.now() - FORGOTTEN_AFTER, self.now())
-            lost = next.ambiguous(tx, self.now(), desk.name)
+            lost = ambiguous(tx, self.now(), desk.name)
         for number, claim in enumerate(lost):
             found = _find(channel, claim)
             with self.store.write() as tx:
@@ -375,7 +386,7 @@ class _Run:
         if self._paced(desk.name, lane.target):
             return False
         with self.store.write() as tx:
-            claim = next.claim(tx, lane, channel.can, self.now())
+            claim = claim_next(tx, lane, channel.can, self.now())
         # A process that slept through its lease must leave the rest to others.
         if claim is None or self.now() >= claim.lease_until:
             return False

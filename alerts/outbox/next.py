@@ -15,21 +15,9 @@ from dq.alerts import incident_store
 from dq.alerts.channel import Capabilities, MessagePlace
 from dq.alerts.incident import CREATE, NAMESPACE, UPDATE, Incident, IncidentState, calm
 from dq.alerts.message import Message, render
-from dq.alerts.outbox.rows import (
-    HEARD,
-    IN_FLIGHT,
-    NOW,
-    UNSENT,
-    WAITING,
-    Held,
-    Lane,
-    LaneEntry,
-    OutboxStatus,
-    next_up,
-    of_lane,
-)
+from dq.alerts.outbox.rows import HEARD, NOW, UNSENT, Held, Lane, LaneEntry, next_up, of_lane
 from dq.alerts.route import Wait
-from dq.alerts.tables import channel_pause, incident, message, outbox
+from dq.alerts.tables import IN_FLIGHT, WAITING, OutboxStatus, channel_pause, incident, message, outbox
 from dq.store.schema import UtcDateTime
 
 # Which rows of a lane are still wanted, by the incident as it is when they are claimed: a pure decision.
@@ -274,7 +262,7 @@ class ClaimedRow:
     revived: bool = False
 
 
-def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> ClaimedRow | None:
+def claim_next(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> ClaimedRow | None:
     """Take the lane's next row, rendered as the incident is now; None when nothing is to be sent now.
 
     Rows that are not needed any more are dropped on the way. Commit before sending.
@@ -329,7 +317,7 @@ def _lost(tx: Connection, row: Row[Any]) -> ClaimedRow:
         lane,
         row.operation,
         row.attempt,
-        key(lane, row),
+        _message_key(lane, row),
         said,
         _receipt(held),
         row.tried_at,
@@ -365,7 +353,7 @@ def _take(
         lane,
         row.operation,
         row.attempt + 1,
-        key(lane, row),
+        _message_key(lane, row),
         said,
         _receipt(held),
         tried_at,
@@ -382,7 +370,7 @@ def _below(tx: Connection, row: Row[Any], lane: Lane) -> MessagePlace | None:
     return _receipt(_held(tx, replace(lane, incident=row.digest)))
 
 
-def key(lane: Lane, row: Row[Any]) -> str:
+def _message_key(lane: Lane, row: Row[Any]) -> str:
     """A UUID that names this message of this step for ever, on every machine."""
     return str(
         uuid5(NAMESPACE, dumps([lane.incident, lane.channel, lane.target, row.operation, row.revision]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, insert, or_, select, update
 
@@ -13,8 +12,7 @@ from dq.alerts import incident_store
 from dq.alerts.channel import Capabilities, MessagePlace
 from dq.alerts.incident import CREATE, REMINDER, UPDATE, Incident, IncidentState, edit, reply
 from dq.alerts.route import LaterWord, Wait, reminder
-from dq.alerts.tables import incident, message, outbox
-from dq.alerts.tables import incident as incidents
+from dq.alerts.tables import WAITING, OutboxStatus, incident, message, outbox
 from dq.contracts.access.alert_target import written
 from dq.store.schema import UtcDateTime
 
@@ -77,7 +75,7 @@ def next_up(ready: Sequence[LaneEntry], incident: Incident, held: Held | None, c
     if held is not None:
         updates = [entry for entry in ready if entry.operation == UPDATE]
         replies = [entry for entry in ready if entry.operation not in (CREATE, UPDATE)]
-        return _below(creates, updates, replies, incident, held, can)
+        return _next_below(creates, updates, replies, incident, held, can)
     if not creates:
         return Next(None, _all(ready, "there is no message to change"))
     # One that may have arrived must not stay there unresolved.
@@ -86,7 +84,7 @@ def next_up(ready: Sequence[LaneEntry], incident: Incident, held: Held | None, c
     return Next(creates[-1], _all(creates[:-1], "superseded"))
 
 
-def _below(
+def _next_below(
     creates: Sequence[LaneEntry],
     updates: Sequence[LaneEntry],
     replies: Sequence[LaneEntry],
@@ -162,21 +160,6 @@ HEARD = _heard()
 
 
 # The outbox: what is still to be said, and where.
-
-
-class OutboxStatus(StrEnum):
-    """Where an outbox row stands; the last three are final."""
-
-    READY = "ready"
-    SENDING = "sending"
-    AMBIGUOUS = "ambiguous"
-    SENT = "sent"
-    DROPPED = "dropped"  # not needed any more
-    DEAD = "dead"  # refused, or tried for too long
-
-
-WAITING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
-IN_FLIGHT = (OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
 
 
 UNSENT = (OutboxStatus.READY, OutboxStatus.DEAD)
@@ -306,8 +289,8 @@ def later(incident: Incident, operation: str, now: datetime) -> LaterWord | None
 
 def release(tx: Connection, cause: Incident, now: datetime) -> None:
     """Let what waited for a cause that has ended be told, if it is still broken when its own time is over."""
-    waiting = select(incidents.c.id, incidents.c.grace_seconds).where(
-        incidents.c.root_id == cause.id, incidents.c.resolved_at.is_(None)
+    waiting = select(incident.c.id, incident.c.grace_seconds).where(
+        incident.c.root_id == cause.id, incident.c.resolved_at.is_(None)
     )
     for row in tx.execute(waiting).all():
         at = now + timedelta(seconds=row.grace_seconds or 0)

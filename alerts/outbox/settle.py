@@ -23,11 +23,10 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.incident import CREATE, UPDATE
-from dq.alerts.outbox import next, rows
-from dq.alerts.outbox.next import UNPAUSED, ClaimedRow
-from dq.alerts.outbox.rows import HEARD, IN_FLIGHT, Lane, OutboxStatus, of_lane, remind
+from dq.alerts.outbox.next import UNPAUSED, ClaimedRow, paused_targets, said_elsewhere, waiting_lanes
+from dq.alerts.outbox.rows import HEARD, Lane, enqueue, of_lane, remind, say_again, told
 from dq.alerts.route import AlertRoute
-from dq.alerts.tables import channel_pause, message, outbox
+from dq.alerts.tables import IN_FLIGHT, OutboxStatus, channel_pause, message, outbox
 from dq.store.schema import UtcDateTime
 
 # How saying it ended: writes to the outbox what became of a claim.
@@ -193,9 +192,9 @@ class Desk:
         places = [Lane(lane.incident, one.channel, one.target) for one in self.fallbacks]
         # Behind a fallback that refuses too comes the next one; what is behind the last one is nobody.
         rest = places[places.index(lane) + 1 :] if lane in places else places
-        if incident is None or not rest or set(rest) & rows.told(tx, lane.incident):
+        if incident is None or not rest or set(rest) & told(tx, lane.incident):
             return False
-        rows.enqueue(tx, rest[0], CREATE, incident.revision, self.now())
+        enqueue(tx, rest[0], CREATE, incident.revision, self.now())
         incident_store.log(
             tx, incident.id, "rerouted", incident.revision, self.now(), detail=f"{lane} to {rest[0]}"
         )
@@ -222,7 +221,7 @@ class Desk:
             pause(tx, self.name, until)
         elif answer.concerns is Blockage.ROUTE:
             pause(tx, self.name, until, claim.lane.target)
-            if next.paused_targets(tx, self.name, self.now()) >= LIMITED_TARGETS:
+            if paused_targets(tx, self.name, self.now()) >= LIMITED_TARGETS:
                 pause(tx, self.name, until)
 
     def _is_long_over(self, tx: Connection, claim: ClaimedRow) -> bool:
@@ -239,7 +238,7 @@ def backoff(attempt: int, jitter: float) -> timedelta:
 def _sent(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Sent) -> None:
     if sent(tx, claim, answer.receipt, answer.note, desk.now()):
         desk.sent += 1
-    elif claim.operation != UPDATE and next.said_elsewhere(tx, claim, answer.receipt):
+    elif claim.operation != UPDATE and said_elsewhere(tx, claim, answer.receipt):
         desk.copies.append(answer.receipt)
 
 
@@ -265,7 +264,7 @@ def _refused(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Rejected) ->
         desk.broken = answer.reason
         desk.try_later(tx, claim, desk.backoff(claim), answer.reason)
         pause(tx, desk.name, desk.now() + desk.backoff(claim))
-        for lane in next.waiting_lanes(tx, desk.name):
+        for lane in waiting_lanes(tx, desk.name):
             desk.tell_fallback(tx, lane)
     else:
         desk.give_up(tx, claim, answer.reason)
@@ -277,10 +276,10 @@ def _gone(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Gone) -> None:
         # The digest below which it belongs was taken away: first that one again, and then this.
         if retry(tx, claim, desk.now(), answer.reason) and claim.digest:
             forget(tx, claim.digest)
-            rows.say_again(tx, claim.digest, desk.now())
+            say_again(tx, claim.digest, desk.now())
     elif drop(tx, claim, answer.reason):
         forget(tx, claim.lane)
-        rows.say_again(tx, claim.lane, desk.now())
+        say_again(tx, claim.lane, desk.now())
 
 
 def _frozen(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Frozen) -> None:  # noqa: ARG001  # as the others

@@ -16,9 +16,9 @@ from dq.alerts.channel import Capabilities, MessagePlace, Open, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import CREATE, STORM
 from dq.alerts.outbox.drain import drain
-from dq.alerts.outbox.rows import OutboxStatus
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
+from dq.alerts.tables import OutboxStatus
 from dq.contracts.shared.outcome import IncidentKey
 
 
