@@ -8,11 +8,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, select, update
 
-from dq.alerts.tables import WAITING, incident, incident_event, incident_subject, message, outbox, silence
+from dq.alerts.tables import WAITING, incident_event, incident_subject, message, outbox, silence
+from dq.alerts.tables import incident as incidents
 from dq.store.engine import Store
 
 # Databases bound how many values a statement may have.
-_AT_ONCE = 500
+_BATCH = 500
 _PARTS = (message, incident_event, incident_subject)
 
 
@@ -32,7 +33,7 @@ def forget(store: Store, before: datetime) -> ForgottenAlerts:
     What is open stays, and so does what has something to say yet. A transaction holds some hundred incidents,
     each with all of its rows: whenever it is stopped, no incident is left in part.
     """
-    incidents = messages = 0
+    ended = messages = 0
     # Those that are looked at and stay are passed by.
     last = ""
     while True:
@@ -42,17 +43,17 @@ def forget(store: Store, before: datetime) -> ForgottenAlerts:
                 break
             last = some[-1]
             gone = sorted(set(some) - _needed(tx, some))
-            incidents += len(gone)
+            ended += len(gone)
             messages += _remove(tx, gone)
     with store.write() as tx:
         silences = tx.execute(delete(silence).where(silence.c.until < before)).rowcount
-    return ForgottenAlerts(incidents, messages, silences)
+    return ForgottenAlerts(ended, messages, silences)
 
 
 def _ended(tx: Connection, before: datetime, after: str) -> list[str]:
-    old = incident.c.resolved_at < before
-    asked = select(incident.c.id).where(old, incident.c.id > after).order_by(incident.c.id)
-    return list(tx.scalars(asked.limit(_AT_ONCE)))
+    old = incidents.c.resolved_at < before
+    asked = select(incidents.c.id).where(old, incidents.c.id > after).order_by(incidents.c.id)
+    return list(tx.scalars(asked.limit(_BATCH)))
 
 
 def _needed(tx: Connection, some: Collection[str]) -> set[str]:
@@ -71,5 +72,5 @@ def _remove(tx: Connection, gone: Collection[str]) -> int:
     said = tx.execute(delete(outbox).where(outbox.c.incident_id.in_(gone))).rowcount
     for table in _PARTS:
         tx.execute(delete(table).where(table.c.incident_id.in_(gone)))
-    tx.execute(delete(incident).where(incident.c.id.in_(gone)))
+    tx.execute(delete(incidents).where(incidents.c.id.in_(gone)))
     return said

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import (
@@ -26,11 +27,11 @@ from slack_sdk.socket_mode.builtin import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
-from dq.alerts.channel import Press
-from dq.alerts.channels._slack_messages import Workspace, press_of
+from dq.alerts.channel import Press, PressedButton
+from dq.alerts.message import cut
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import MissingTool, UsageError
+from dq.contracts.shared.outcome import MissingTool, UsageError, one_line
 
 # Slack's client for one host: it follows no redirect, so that nobody else ever gets the token.
 
@@ -99,6 +100,55 @@ def client(token: str, base_url: str, timeout_seconds: float) -> WebClient:
         # What goes wrong is in our answers; slack-sdk would print whole messages at DEBUG.
         logger=logging.Logger("slack_sdk", logging.CRITICAL),
     )
+
+
+# What a press of a button below an alert says (docs.slack.dev, block_actions payloads).
+
+_ACTIONS = {f"dq_{button}": button for button in PressedButton}
+_USER = re.compile("[UW][A-Z0-9]{5,20}")
+_INCIDENT = re.compile("[0-9a-f-]{36}")
+_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Whose presses count: the workspace of the bot, and the app of the connection; both by Slack's ids."""
+
+    team: str
+    app: str
+
+
+def press_of(payload: Mapping[str, Any], ours: Workspace) -> Press | str:
+    """What somebody pressed, or why it is none of ours."""
+    user, team = _part(payload, "user"), str(_part(payload, "team").get("id", ""))
+    if payload.get("type") != "block_actions":
+        return "it is no press of a button"
+    if payload.get("api_app_id") != ours.app or not ours.app:
+        return "it is of another app"
+    # In a channel that two companies share, strangers see the message too.
+    if {team, user.get("team_id", team)} != {ours.team}:
+        return "it is of another workspace"
+    pressed = payload.get("actions")
+    if not isinstance(pressed, list) or len(pressed) != 1 or not isinstance(pressed[0], Mapping):
+        return "it is no press of one button"
+    button, incident = _ACTIONS.get(str(pressed[0].get("action_id"))), str(pressed[0].get("value"))
+    ident, at = str(user.get("id", "")), _instant(pressed[0].get("action_ts"))
+    if button is None or at is None or not _USER.fullmatch(ident) or not _INCIDENT.fullmatch(incident):
+        return "it is no button of dq"
+    name = cut(one_line(str(user.get("username") or user.get("name") or "")), _NAME)
+    return Press(incident, button, f"{ident} ({name})" if name else ident, at)
+
+
+def _part(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = payload.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _instant(text: object) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(float(str(text)), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 # Slack's Socket Mode: presses of buttons come over a connection that we open, so nobody has to reach us.

@@ -15,8 +15,7 @@ from sqlalchemy import func, select
 from dq.alerts import incident_store, silences, tables
 from dq.alerts.channel import Press
 from dq.alerts.channels import load
-from dq.alerts.channels._slack_messages import Workspace, press_of
-from dq.alerts.channels._slack_sdk import SlackListener
+from dq.alerts.channels._slack_sdk import SlackListener, Workspace, press_of
 from dq.alerts.channels.slack import open_slack
 from dq.alerts.incident import IncidentState
 from dq.alerts.interactions import press
