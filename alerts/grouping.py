@@ -10,8 +10,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from dq.alerts import incident_store
 from dq.alerts.channel import Capabilities
 from dq.alerts.incident import CLOSED_AS, CREATE, STORM, UPDATE, Incident, is_digest, step, title
-from dq.alerts.outbox.next import UNPAUSED
-from dq.alerts.outbox.rows import HEARD, NOW, Lane, enqueue, later
+from dq.alerts.outbox import HEARD, NOW, UNPAUSED, Lane, enqueue, later
 from dq.alerts.route import Wait
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 
 from dq.alerts import incident_store
 from dq.alerts.incident import UPDATE
-from dq.alerts.outbox.rows import enqueue, told
+from dq.alerts.outbox import enqueue, told
 from dq.alerts.tables import incident as incidents
 from dq.contracts.shared.outcome import IncidentKey
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, and_, case, func, select
 
 from dq.alerts.incident import CREATE, STORM
-from dq.alerts.outbox.next import SHOULD_BE_THERE
+from dq.alerts.outbox import SHOULD_BE_THERE
 from dq.alerts.tables import WAITING, OutboxStatus, incident, incident_event, outbox
 from dq.contracts.shared.outcome import Severity
 from dq.store.schema import UtcDateTime

@@ -1,18 +1,36 @@
-"""Writes what happened, inside the caller's transaction: incident, event and outbox rows commit with it."""
+"""Writes what happened, in the caller's transaction: breaches, ends, acks, buttons, quiet hours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select, update
 
 from dq.alerts import grouping, incident_store, silences
-from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, IncidentStep, is_digest, past, step
-from dq.alerts.outbox.rows import Lane, bring_forward, enqueue, later, release, remind, told
-from dq.alerts.route import AlertRoute, first_word, matching
+from dq.alerts.channel import Press, PressedButton
+from dq.alerts.incident import (
+    CREATE,
+    FLAPPING,
+    UPDATE,
+    Ack,
+    Facts,
+    Incident,
+    IncidentStep,
+    is_digest,
+    past,
+    step,
+)
+from dq.alerts.message import duration
+from dq.alerts.outbox import Lane, bring_forward, enqueue, later, over_in_silence, release, remind, told
+from dq.alerts.route import AlertRoute, Wait, first_word, matching
+from dq.alerts.silences import KeyPattern
+from dq.alerts.tables import OutboxStatus, outbox
+from dq.alerts.tables import incident as incidents
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.store import Store
 
 PAST = "(past)"
 """Instead of a contract: what was over before it could be told. No id has brackets."""
@@ -116,3 +134,97 @@ def _write(
     if incident.state.closed:
         release(tx, incident, now)
     return incident.id
+
+
+SILENCE = timedelta(hours=2)
+_CLOCKS = timedelta(minutes=1)
+"""So far the channel's clock and ours may be apart."""
+
+
+def press(tx: Connection, one: Press, now: datetime) -> str:
+    """Do what was pressed; what whoever pressed is told, and '' where the message shows it.
+
+    `tx` is a transaction of `Store.write()`; nothing is sent before `drain`.
+    """
+    incident = incident_store.get(tx, one.incident)
+    if incident is None:
+        return "dq knows this incident no more."
+    if incident.state.closed:
+        return f"It is over: {incident.state.replace('_', ' ')}."
+    if incident.open_since is not None and one.at + _CLOCKS < incident.open_since:
+        return "It ended and broke again since. Press again if you mean this one."
+    return (_ack if one.button is PressedButton.ACK else _silence)(tx, incident, one.who, now)
+
+
+def _ack(tx: Connection, incident: Incident, who: str, now: datetime) -> str:
+    if acknowledge(tx, incident.id, who, now) is None and incident.acked_by != who:
+        return f"{incident.acked_by} is on it already."
+    return ""
+
+
+def _silence(tx: Connection, incident: Incident, who: str, now: datetime) -> str:
+    if is_digest(incident):
+        return "A digest cannot be silenced. Silence its incidents: dq silence PATTERN --for 2h --reason …"
+    until = incident.silenced_until
+    if until is not None and until > now:
+        return f"It is silenced already, until {until:%Y-%m-%d %H:%M} UTC."
+    silences.begin(tx, KeyPattern.only(incident.key), "a button in the channel", who, now, now + SILENCE)
+    return ""
+
+
+# A message has room for twelve facts.
+_MOST_LINES = 10
+
+
+def tell_mornings(store: Store, now: datetime) -> None:
+    """Writes the summary of every place whose quiet hours are over, and takes out what it replaces."""
+    with store.read() as tx:
+        if not _over(tx, now):
+            return
+    with store.write() as tx:
+        places: dict[tuple[str, str], list[Incident]] = {}
+        for row in _over(tx, now):
+            incident = incident_store.get(tx, row.incident_id)
+            tx.execute(
+                update(outbox)
+                .where(outbox.c.id == row.id)
+                .values(state=OutboxStatus.DROPPED, reason="it was over in quiet hours")
+            )
+            if incident is not None and not over_in_silence(incident):
+                detail = f"{row.channel} {row.target}".strip()
+                incident_store.log(tx, incident.id, "summed up", incident.revision, now, detail=detail)
+                places.setdefault((row.channel, row.target), []).append(incident)
+        for (channel, target), those in places.items():
+            key = IncidentKey(PAST, f"{channel}:{target}", "quiet")
+            severity = max((one.severity for one in those), key=lambda one: one.rank)
+            record_past(tx, key, severity, _title(those), _lines(those), AlertRoute(channel, target), now)
+
+
+def _over(tx: Connection, now: datetime) -> Sequence[Any]:
+    return tx.execute(
+        select(outbox.c.id, outbox.c.incident_id, outbox.c.channel, outbox.c.target)
+        .join(incidents, incidents.c.id == outbox.c.incident_id)
+        .where(
+            outbox.c.state == OutboxStatus.READY, outbox.c.operation == CREATE, outbox.c.wait == Wait.QUIET
+        )
+        .where(outbox.c.not_before <= now, ~outbox.c.repeat, incidents.c.resolved_at.is_not(None))
+        .order_by(outbox.c.id)
+    ).all()
+
+
+def _title(those: Sequence[Incident]) -> str:
+    count = len(those)
+    return f"{count} {'incident' if count == 1 else 'incidents'} came and went in quiet hours"
+
+
+def _lines(those: Sequence[Incident]) -> Facts:
+    # No two lines may have one label.
+    lines = [(f"{one.key} {one.opened_at:%m-%d %H:%M}Z", f"{one.title}: {_end(one)}") for one in those]
+    left = len(lines) - _MOST_LINES
+    more = (("and", f"{left} more; see 'dq incidents --all'"),) if left > 0 else ()
+    return (*lines[:_MOST_LINES], *more)
+
+
+def _end(one: Incident) -> str:
+    how = one.state.replace("_", " ")
+    return f"{how} after {duration(one.resolved_at - one.opened_at)}" if one.resolved_at else how

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from dq.alerts import incident_store
 from dq.alerts.incident import UPDATE, Incident
-from dq.alerts.outbox.rows import enqueue, told
+from dq.alerts.outbox import enqueue, told
 from dq.alerts.tables import silence as silences
 from dq.contracts.shared.outcome import IncidentKey
 

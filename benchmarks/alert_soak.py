@@ -29,7 +29,7 @@ from _report import arguments, finish
 from sqlalchemy import select
 
 from dq.alerts.channel import Open, Sender
-from dq.alerts.outbox.drain import drain
+from dq.alerts.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
 from dq.alerts.tables import incident

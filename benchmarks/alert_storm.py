@@ -26,7 +26,7 @@ from fakes.mesh import CHANNELS as MESH
 from fakes.mesh import Mesh
 from fakes.slack import TOKEN, FakeSlack
 
-from dq.alerts.outbox.drain import drain
+from dq.alerts.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity

@@ -12,7 +12,7 @@ from dq.cli.terminal import output, progress
 from dq.operations.runtime.context import MESSAGES, Messages, instant
 
 if TYPE_CHECKING:
-    from dq.alerts.outbox.drain import Drained
+    from dq.alerts.drain import Drained
 
 
 class TerminalMessages(Messages):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dq.alerts.outbox import drain
+from dq.alerts import drain
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
 from dq.contracts.shared.install import NAME, install_command

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from dq.alerts.outbox.drain import Drained
+from dq.alerts.drain import Drained
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import (
     Dialect,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from dq.alerts import drain
+from dq.alerts.drain import Outstanding
 from dq.alerts.incident import Incident, incident_as_row
 from dq.alerts.incident_store import standing_at as incidents_at
-from dq.alerts.outbox import drain
-from dq.alerts.outbox.drain import Outstanding
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, UsageError
 from dq.contracts.slo import Slo

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from dq.alerts import metrics
-from dq.alerts.outbox.drain import Drained
+from dq.alerts.drain import Drained
 from dq.contracts.shared.outcome import CycleStatus, Finding, UsageError
 from dq.contracts.slo import Cycle
 from dq.dataquality.delivery import compliance, heartbeat

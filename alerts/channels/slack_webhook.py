@@ -23,7 +23,7 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http
-from dq.alerts.channels._slack_messages import plain, rich
+from dq.alerts.channels.slack import plain, rich
 from dq.alerts.message import Message, headline, repeat_note
 from dq.contracts.escaping import slack
 from dq.contracts.shared.outcome import UsageError

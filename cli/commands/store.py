@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from dq.alerts.retention import forget
+from dq.alerts.incident_store import forget
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.slo import HISTORY_KEPT

@@ -14,12 +14,10 @@ from typing import NoReturn
 from sqlalchemy import Connection
 
 from dq.alerts import channels
+from dq.alerts import drain as outstanding
 from dq.alerts.channel import Open, Press
-from dq.alerts.interactions import press
-from dq.alerts.outbox import drain as outstanding
-from dq.alerts.outbox.drain import Drained, Outstanding, drain
-from dq.alerts.quiet_hours import tell_mornings
-from dq.alerts.record import PAST, record, record_past
+from dq.alerts.drain import Drained, Outstanding, drain
+from dq.alerts.record import PAST, press, record, record_past, tell_mornings
 from dq.alerts.route import CONSOLE, AlertRoute, matching
 from dq.contracts.access.alert_target import FILES
 from dq.contracts.escaping import shell_word

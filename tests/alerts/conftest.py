@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from dq.alerts import tables
 from dq.alerts.channels import load
-from dq.alerts.outbox.drain import drain
+from dq.alerts.drain import drain
 from dq.alerts.record import record
 from dq.store import open_store
 

@@ -19,7 +19,7 @@ from fakes.slack import TOKEN
 
 from dq.alerts.channel import Sender
 from dq.alerts.channels import load
-from dq.alerts.outbox.drain import drain
+from dq.alerts.drain import drain
 from dq.alerts.record import record
 from dq.store import open_store
 

@@ -19,9 +19,9 @@ from fakes.slack import TOKEN
 import dq.alerts.channels
 from dq.alerts.channel import Channel, MessagePlace, NotHeld, Rejected, Sent
 from dq.alerts.channels import load
+from dq.alerts.drain import drain
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.alerts.outbox.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
 from dq.contracts.shared import install

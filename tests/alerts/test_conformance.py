@@ -15,9 +15,9 @@ from sqlalchemy import text as sql
 from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.channels._http import post
+from dq.alerts.drain import drain
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.alerts.outbox.drain import drain
 from dq.alerts.route import AlertRoute
 from dq.contracts.access.alert_target import TOOLS
 from dq.contracts.shared.outcome import IncidentKey

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from dq.alerts import tables
 from dq.alerts.channel import Capabilities, Open
-from dq.alerts.outbox.drain import drain
+from dq.alerts.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
 from dq.contracts.shared.outcome import Severity

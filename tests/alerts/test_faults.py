@@ -11,8 +11,7 @@ from fakes.slack import TOKEN
 from dq.alerts import incident_store
 from dq.alerts.channel import Open
 from dq.alerts.channels import load
-from dq.alerts.outbox.drain import drain
-from dq.alerts.outbox.settle import backoff
+from dq.alerts.drain import backoff, drain
 from dq.contracts.shared.outcome import IncidentKey
 
 LOST = [

@@ -9,8 +9,7 @@ from fakes.breaches import DUE, KEY, ROUTES, breach, recovery
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.alerts.quiet_hours import tell_mornings
-from dq.alerts.record import acknowledge
+from dq.alerts.record import acknowledge, tell_mornings
 from dq.alerts.route import DAILY, FIRST, LEAST, AlertRoute, matching, reminder
 from dq.contracts.access.alert_target import quiet_hours
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery, Severity
@@ -26,7 +25,7 @@ LEAD_CHANNEL = "C0PLATFORM"
 @pytest.fixture
 def send(store, channels, clock):
     """Drains as the command does."""
-    from dq.alerts.outbox.drain import drain
+    from dq.alerts.drain import drain
 
     def run():
         tell_mornings(store, clock())

@@ -13,7 +13,7 @@ import pytest
 from fakes.breaches import DUE, KEY, breach, recovery
 
 from dq.alerts.channels import load
-from dq.alerts.channels._slack_messages import plain, rich
+from dq.alerts.channels.slack import plain, rich
 from dq.alerts.incident import Ack, Incident, IncidentState, step
 from dq.alerts.message import SCREEN_LINES, SCREEN_WIDTH, duration, headline, lines, render
 from dq.contracts.shared.outcome import Breach, End, Recovery, Severity

@@ -9,10 +9,10 @@ from fakes.breaches import ROUTES, breach, recovery
 from fakes.slack import CHANNELS
 from sqlalchemy import delete, update
 
+from dq.alerts import drain as outstanding
 from dq.alerts import tables
+from dq.alerts.drain import drain
 from dq.alerts.incident import STORM
-from dq.alerts.outbox import drain as outstanding
-from dq.alerts.outbox.drain import drain
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.contracts.shared.outcome import IncidentKey
 

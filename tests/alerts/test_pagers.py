@@ -10,9 +10,9 @@ from fakes.hooks import MOST_BYTES
 
 from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
 from dq.alerts.channels import load
+from dq.alerts.drain import drain
 from dq.alerts.incident import IncidentState, step
 from dq.alerts.message import render
-from dq.alerts.outbox.drain import drain
 from dq.alerts.route import AlertRoute
 from dq.contracts.shared.outcome import Severity
 

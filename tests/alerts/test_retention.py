@@ -9,7 +9,7 @@ from fakes.breaches import breach, recovery
 from sqlalchemy import func, insert, select
 
 from dq.alerts import tables
-from dq.alerts.retention import ForgottenAlerts, forget
+from dq.alerts.incident_store import ForgottenAlerts, forget
 
 ALL = (tables.incident, tables.incident_subject, tables.incident_event, tables.outbox, tables.message)
 

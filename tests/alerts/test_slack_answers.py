@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from dq.alerts import tables
 from dq.alerts.channels.slack import ANSWERS
-from dq.alerts.outbox.drain import drain
+from dq.alerts.drain import drain
 from dq.contracts.shared.outcome import IncidentKey
 
 

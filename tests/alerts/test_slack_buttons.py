@@ -17,9 +17,9 @@ from dq.alerts.channel import Press
 from dq.alerts.channels import load
 from dq.alerts.channels._slack_sdk import SlackListener, Workspace, press_of
 from dq.alerts.channels.slack import open_slack
+from dq.alerts.drain import drain
 from dq.alerts.incident import IncidentState
-from dq.alerts.interactions import press
-from dq.alerts.outbox.drain import drain
+from dq.alerts.record import press
 from dq.contracts.shared.outcome import UsageError
 
 WHO, OTHER = "U012AB3CD", "U0OTHER99"

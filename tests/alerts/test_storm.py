@@ -14,8 +14,8 @@ from sqlalchemy import func, select, update
 from dq.alerts import tables
 from dq.alerts.channel import Capabilities, MessagePlace, Open, Sent
 from dq.alerts.channels import load
+from dq.alerts.drain import drain
 from dq.alerts.incident import CREATE, STORM
-from dq.alerts.outbox.drain import drain
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
 from dq.alerts.tables import OutboxStatus

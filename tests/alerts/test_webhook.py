@@ -15,9 +15,9 @@ from fakes.shelf import SIGNING_SECRET
 from dq.alerts.channel import Ambiguous, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.channels.webhook import SCHEMA
+from dq.alerts.drain import drain
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.alerts.outbox.drain import drain
 from dq.alerts.route import AlertRoute
 from dq.contracts.access.alert_target import host_allowed
 from dq.contracts.shared.outcome import UsageError

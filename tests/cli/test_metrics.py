@@ -25,7 +25,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_prometheus
 
 from dq.alerts.channels import load
-from dq.alerts.outbox.drain import drain
+from dq.alerts.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
 from dq.contracts.shared.outcome import IncidentKey, Severity, UsageError

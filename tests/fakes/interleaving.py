@@ -17,6 +17,7 @@ from fakes.breaches import DUE, ROUTES, breach, recovery
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.pool import StaticPool
 
+from dq.alerts import drain, outbox
 from dq.alerts.channel import (
     Ambiguous,
     Answer,
@@ -29,11 +30,9 @@ from dq.alerts.channel import (
     NotSent,
     Sent,
 )
+from dq.alerts.drain import Desk
 from dq.alerts.incident import CREATE, UPDATE
-from dq.alerts.outbox import next, settle
-from dq.alerts.outbox.next import ClaimedRow
-from dq.alerts.outbox.rows import Lane
-from dq.alerts.outbox.settle import Desk
+from dq.alerts.outbox import ClaimedRow, Lane
 from dq.alerts.record import record
 from dq.store import engine as version
 from dq.store.engine import Store
@@ -207,8 +206,8 @@ class Walk:
     def _search(self, state: State, who: int, name: str) -> Iterator[State]:
         slack = self._in(state)
         with self.store.write() as tx:
-            settle.expire(tx, self._now)
-            lost = next.ambiguous(tx, self._now, "slack")
+            drain.expire(tx, self._now)
+            lost = outbox.ambiguous(tx, self._now, "slack")
         if lost:
             found = slack.find(lost[0].key)
             yield self._after(state, slack, f"{name} looks", who, Hand(lost[0], found, searched=True))
@@ -216,7 +215,7 @@ class Walk:
     def _claim(self, state: State, who: int, name: str) -> Iterator[State]:
         slack = self._in(state)
         with self.store.write() as tx:
-            claim = next.claim(tx, self.lane, CAN, self._now)
+            claim = outbox.claim_next(tx, self.lane, CAN, self._now)
         yield self._after(state, slack, f"{name} claims", who, Hand(claim) if claim else Hand())
 
     def _call(self, state: State, who: int, name: str) -> Iterator[State]:
@@ -275,12 +274,12 @@ class Walk:
         for _ in range(12):
             self._now += timedelta(seconds=61)
             with self.store.write() as tx:
-                settle.expire(tx, self._now)
-                lost = next.ambiguous(tx, self._now, "slack")
+                drain.expire(tx, self._now)
+                lost = outbox.ambiguous(tx, self._now, "slack")
             for claim in lost:
                 slack = self._settle(Hand(claim, slack.find(claim.key), searched=True), slack)
             with self.store.write() as tx:
-                claim_now = next.claim(tx, self.lane, CAN, self._now)
+                claim_now = outbox.claim_next(tx, self.lane, CAN, self._now)
             if claim_now is not None:
                 slack, answer = called(slack, claim_now, "taken")
                 slack = self._settle(Hand(claim_now, answer), slack)
