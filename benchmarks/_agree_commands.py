@@ -33,7 +33,7 @@ from fakes.command import Place, Ran
 from dq.contracts.types import row_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.session import spark_errors
-from dq.lake.paths import is_data_path
+from dq.lake.storage import is_data_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,8 +15,7 @@ from urllib.parse import unquote
 
 from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import Unreadable
-from dq.lake.paths import unescaped
-from dq.lake.storage import Files, Seen
+from dq.lake.storage import Files, Seen, unescaped
 from dq.lake.table_log import (
     NOT_UNDERSTOOD,
     Brought,

@@ -15,8 +15,7 @@ from typing import Any
 from dq.contracts.shared.outcome import Unreadable
 from dq.lake import compression
 from dq.lake import compression as unpacking
-from dq.lake.paths import unescaped
-from dq.lake.storage import Files, Seen
+from dq.lake.storage import Files, Seen, unescaped
 from dq.lake.table_log import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
 
 _COMPLETED = re.compile(r"(\d{14,17})(?:_(\d{17}))?\.(?:commit|deltacommit|replacecommit)")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dq.contracts.shared.outcome import UsageError, counted, nearest
-from dq.lake.paths import partition_folder
+from dq.lake.storage import partition_folder
 from dq.operations.runtime.context import World, called
 from dq.operations.runtime.spark import opened
 from dq.registry.catalog import Catalog

@@ -23,7 +23,7 @@ from dq.dataquality.results import check_runs
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.columnar import for_hadoop
 from dq.dataquality.spark.readers.open import TEXTS, Dataset, locate, open_table
-from dq.lake.paths import partition_folder
+from dq.lake.storage import partition_folder
 from dq.operations.check import earlier, name_of, others
 from dq.operations.publish import CatalogChoice, PublishRequest, delivery_of, table_spec
 from dq.operations.runtime.context import World, located

@@ -14,8 +14,7 @@ from dq.contracts.access.data_location import server_of as chosen_server
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
-from dq.lake.paths import PlacedPartition
-from dq.lake.storage import Storages, files_for
+from dq.lake.storage import PlacedPartition, Storages, files_for
 from dq.operations.catalog_tables import ServerOf, server_choice
 from dq.operations.data_places import placements
 from dq.operations.key_ownership import settled

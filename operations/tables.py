@@ -28,8 +28,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, judge_of, listed
 from dq.dataquality.local.table_metadata_store import KnownTable, recall, remember
 from dq.dataquality.spark.readers.open import locate
-from dq.lake.paths import PlacedPartition
-from dq.lake.storage import Storages
+from dq.lake.storage import PlacedPartition, Storages
 from dq.operations.data_places import Placements, placed_objects, placements
 from dq.operations.runtime.context import World, called
 from dq.store.engine import Store

@@ -14,7 +14,7 @@ from dq.cli.shown import check as oors
 from dq.cli.terminal import output
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError, counted
-from dq.lake.paths import partition_folder
+from dq.lake.storage import partition_folder
 from dq.operations import publish_audit as auditing
 from dq.operations.openlineage.recording import Recording, recording
 from dq.operations.publish import CatalogChoice, Delivered, PublishRequest, as_row, deliver, send_pending

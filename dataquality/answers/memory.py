@@ -62,8 +62,7 @@ from dq.dataquality.spark.readers.open import SMALL_BYTES, SMALL_FILES, SMALL_RO
 from dq.dataquality.sql.spark_predicate import question
 from dq.dataquality.text import carried
 from dq.lake.parquet import READABLE_ENCODINGS
-from dq.lake.paths import is_data_name, is_data_path, unescaped
-from dq.lake.storage import file_system, split
+from dq.lake.storage import file_system, is_data_name, is_data_path, split, unescaped
 from dq.lake.types import arrow_type, from_spark_json
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dq.dataquality.spark.readers.columnar import columns_of, named_folders
 from dq.dataquality.spark.readers.open import FILES, TEXTS, Dataset, files_of
 from dq.dataquality.spark.schema import type_ddl
 from dq.dataquality.spark.session import attempt
-from dq.lake.paths import unescaped
+from dq.lake.storage import unescaped
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:

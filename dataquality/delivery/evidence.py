@@ -32,8 +32,7 @@ from dq.dataquality.delivery.cycle import (
 from dq.dataquality.delivery.probe_pool import Errand, Lookout, Silence
 from dq.dataquality.delivery.tables import table_commit, table_log
 from dq.lake import delta, hudi, iceberg
-from dq.lake.paths import is_data_name, is_unfinished, partition_folder
-from dq.lake.storage import Files, Seen, SilentFiles
+from dq.lake.storage import Files, Seen, SilentFiles, is_data_name, is_unfinished, partition_folder
 from dq.lake.table_log import Brought, Commit, Pairs, Reader, TableLog
 
 # The commits of tables with a log: those that are kept, and which of them is a cycle's delivery.

@@ -22,8 +22,7 @@ from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
 from dq.lake import delta, iceberg
 from dq.lake.parquet import ParquetColumn, columns, require_distinct
-from dq.lake.paths import PlacedPartition, is_data_name, named_folders
-from dq.lake.storage import Files, Seen
+from dq.lake.storage import Files, PlacedPartition, Seen, is_data_name, named_folders
 from dq.lake.table_log import NOT_UNDERSTOOD, LiveFile, LiveTable, StatedNulls, row_count, unknown
 
 if TYPE_CHECKING:

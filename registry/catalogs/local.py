@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from dq.contracts.shared.outcome import FORMATS, UsageError
-from dq.lake.paths import partition_folder
+from dq.lake.storage import partition_folder
 from dq.registry.catalog import (
     CatalogKind,
     CatalogSettings,

@@ -11,8 +11,7 @@ from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.delta import LOG_FOLDER
 from dq.lake.iceberg import METADATA_FOLDER
-from dq.lake.paths import is_data_path, unescaped
-from dq.lake.storage import files_below
+from dq.lake.storage import files_below, is_data_path, unescaped
 from dq.lake.types import from_iceberg
 from dq.registry.importing.model import FoundColumn, FoundTable, Said
 from dq.registry.importing.type_inference import STRING, TextGuess, foreign

@@ -15,8 +15,7 @@ from urllib.parse import unquote_plus
 
 from dq.contracts.access.access_policy import has_pattern, is_remote
 from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
-from dq.lake.paths import is_data_path, partition_folder
-from dq.lake.storage import file_system, split
+from dq.lake.storage import file_system, is_data_path, partition_folder, split
 from dq.registry.catalog import Catalog, Values
 from dq.registry.publishing.publish import folder_is_there
 from dq.registry.table import fold_location

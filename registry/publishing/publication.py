@@ -17,7 +17,7 @@ from dq.contracts.model import Contract, SchemaObject, identity
 from dq.contracts.model import key as contract_key
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
-from dq.lake.paths import partition_folder
+from dq.lake.storage import partition_folder
 from dq.registry.catalog import Values
 from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dq.contracts.shared.outcome import UsageError
-from dq.lake.paths import is_data_name, unescaped
+from dq.lake.storage import is_data_name, unescaped
 from dq.registry.catalog import Partition
 from dq.registry.publishing.publication import partition_values
 from dq.registry.table import TableSpec, fold_location

@@ -42,8 +42,7 @@ from dq.dataquality.spark.readers.open import FILES, Dataset, open_folders
 from dq.dataquality.spark.readers.text import with_rows
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.sql.spark_predicate import question
-from dq.lake.paths import is_data_name
-from dq.lake.storage import Files, files_for
+from dq.lake.storage import Files, files_for, is_data_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -38,7 +38,7 @@ from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.spark.readers.text import with_rows
 from dq.dataquality.spark.session import attempt, in_tasks
 from dq.lake import parquet
-from dq.lake.paths import unescaped
+from dq.lake.storage import unescaped
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

@@ -19,11 +19,10 @@ from dq.dataquality.spark.partitions import only, without
 from dq.dataquality.spark.readers.text import Scope, listing, reader_of, with_rows, within
 from dq.dataquality.spark.schema import Leaf, holds, joined, of_files, spark_type, unreadable, widening
 from dq.dataquality.spark.session import attempt, spark_errors
-from dq.lake import paths
+from dq.lake import storage
 from dq.lake.compression import avro_header
 from dq.lake.parquet import columns as parquet_columns
-from dq.lake.paths import PlacedPartition
-from dq.lake.storage import file_system, split
+from dq.lake.storage import PlacedPartition, file_system, split
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ def is_held(file: str, partition: Mapping[str, str], types: Mapping[str, StructF
 def named_folders(file: str) -> dict[str, str]:
     """What the names of a file's folders say of columns, by their lower case."""
     # The address of a file escapes once more what the names of its folders escape.
-    return paths.named_folders(unquote(urlsplit(file).path))
+    return storage.named_folders(unquote(urlsplit(file).path))
 
 
 # Texts of which no other one means the same.
@@ -286,7 +285,7 @@ def merged(
 
     # Partition columns stand in no file, and last.
     fields = {field.name.lower(): field for field in schema.fields if field.name.lower() in held}
-    paths = [field for field in schema.fields if field.name.lower() in placed]
+    storage = [field for field in schema.fields if field.name.lower() in placed]
     for name, kinds in held.items():
         by_type = list(kinds.values())
         field = fields.get(name) or as_read(by_type[0][0], name)
@@ -294,7 +293,7 @@ def merged(
         several = len(by_type) > 1 and name not in folders
         types = [(as_read(files[0], name), len(files)) for files in by_type] if several else []
         fields[name] = _joined(field, types, sum(map(len, by_type)), len(looked_at), widening(spark.version))
-    return StructType([*fields.values(), *paths])
+    return StructType([*fields.values(), *storage])
 
 
 def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:

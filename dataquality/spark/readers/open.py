@@ -23,7 +23,7 @@ from dq.dataquality.spark.readers.text import base_of, csv_frame, json_frame, li
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.spark.session import attempt
 from dq.dataquality.text import carried, text_row_type
-from dq.lake.paths import PlacedPartition
+from dq.lake.storage import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -35,7 +35,7 @@ from dq.dataquality.text import (
     is_array,
     objects,
 )
-from dq.lake.paths import is_data_name, named_folders
+from dq.lake.storage import is_data_name, named_folders
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.lake.paths import is_data_path
+from dq.lake.storage import is_data_path
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.readers.columnar import MOST_FOLDERS
 from dq.dataquality.spark.readers.open import Dataset, locate, open_table
-from dq.lake.paths import PlacedPartition
+from dq.lake.storage import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
