@@ -27,10 +27,10 @@ from dq.lake.storage import partition_folder
 from dq.operations.check import earlier, name_of, others
 from dq.operations.publish import CatalogChoice, PublishRequest, delivery_of, table_spec
 from dq.operations.runtime.context import World, located
-from dq.operations.runtime.spark import label, opened, session
+from dq.operations.runtime.spark import label as label_jobs
+from dq.operations.runtime.spark import opened, session
 from dq.registry.catalog import Catalog
 from dq.registry.publishing import audit as delta_table
-from dq.registry.publishing import publish
 from dq.registry.publishing.audit import (
     IcebergTable,
     StagedFolder,
@@ -39,6 +39,7 @@ from dq.registry.publishing.audit import (
     staged_folder,
 )
 from dq.registry.publishing.publication import partition_values
+from dq.registry.publishing.publish import knows_run, newest_revision
 from dq.registry.table import TableSpec, fold_location
 from dq.store.engine import Store
 
@@ -188,12 +189,12 @@ class _Case:
         """Whether this very run was published. Raises UsageError for a delivery that cannot be."""
         delivery = self._delivery(request)
         with self.store.read() as tx:
-            return publish.knows_run(tx, delivery, request.run)
+            return knows_run(tx, delivery, request.run)
 
     def require_newest(self, request: PublishRequest) -> None:
         """Raises DqError where another run has been published since: a late retry takes nothing back."""
         with self.store.read() as tx:
-            newest = publish.newest_revision(tx, self._delivery(request))
+            newest = newest_revision(tx, self._delivery(request))
         if newest is not None and newest.run != request.run:
             since = newest.folder if newest.folder not in (None, request.folder) else "another delivery"
             raise DqError(
@@ -226,7 +227,7 @@ class _Case:
         world, contract, one = self.world, self.contract, self.one
         spark = session(world)
         what = f"dq publish --audit {contract.id}/{one.name}"
-        label(spark, what, what)
+        label_jobs(spark, what, what)
         neighbours = Neighbours.of([contract])
         return measure(
             Request(

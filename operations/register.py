@@ -265,14 +265,14 @@ def changes(world: World, store: Store, request: RegisterRequest, most: int) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class LandingZone:
+class LandingZoneOutcome:
     """A stack of CloudFormation; None where a contract or a subscription is refused: it would lack names."""
 
     stack: Mapping[str, object] | None
     findings: tuple[Finding, ...]
 
 
-def emit_landing_zone(world: World, store: Store, request: RegisterRequest) -> LandingZone:
+def emit_landing_zone(world: World, store: Store, request: RegisterRequest) -> LandingZoneOutcome:
     """What an account needs so that `dq register` can work in it, from contracts and subscriptions alone."""
     root = registry_root(request.paths[0])
     server_of = server_choice(root, request.server, request.environment)
@@ -282,8 +282,8 @@ def emit_landing_zone(world: World, store: Store, request: RegisterRequest) -> L
     approved = approved_subscriptions(world, root, {contract.id for contract in loaded.contracts})
     findings = (*loaded.findings, *refused, *approved.findings)
     if findings:
-        return LandingZone(None, findings)
-    return LandingZone(landing_zone(world, loaded.contracts, wanted, approved.subscriptions), ())
+        return LandingZoneOutcome(None, findings)
+    return LandingZoneOutcome(landing_zone(world, loaded.contracts, wanted, approved.subscriptions), ())
 
 
 def allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:

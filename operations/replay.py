@@ -67,10 +67,10 @@ def replay(
     """
     world, _ = called(None, folder, now)
     with closing(world.store()) as store:
-        return run(store, contract, now.astimezone(UTC) if now is not None else None)
+        return replay_stored(store, contract, now.astimezone(UTC) if now is not None else None)
 
 
-def run(store: Store, contract: str | None, at: datetime | None) -> ReplayOutcome:
+def replay_stored(store: Store, contract: str | None, at: datetime | None) -> ReplayOutcome:
     """The operation itself. Raises as `replay`."""
     with store.read() as tx:
         chosen = [key for key in keys(tx) if contract in (None, key[0])]

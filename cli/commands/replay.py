@@ -10,7 +10,7 @@ import typer
 
 from dq.cli.terminal import output
 from dq.dataquality.delivery.replay import Replayed
-from dq.operations.replay import run
+from dq.operations.replay import replay_stored
 from dq.operations.runtime.context import here, instant
 
 _DRAWN = 50
@@ -35,7 +35,7 @@ def command(
 
     Example: dq replay --as-of 2026-05-01T06:00:00Z
     """
-    outcome = run(here().store(), contract, instant(as_of) if as_of else None)
+    outcome = replay_stored(here().store(), contract, instant(as_of) if as_of else None)
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict())
     else:

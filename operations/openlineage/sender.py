@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from dq.contracts.access.access_policy import parse
+from dq.contracts.access.access_policy import parse as parse_address
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.model import SchemaObject, Server
 from dq.contracts.shared.outcome import TextFault
@@ -45,7 +45,7 @@ def names(
 
 def of_files(path: str) -> DatasetName | None:
     """What a folder of files is called; None for what is no address."""
-    address = parse(path)
+    address = parse_address(path)
     if isinstance(address, TextFault):
         return None
     below = "/".join(address.segments)
