@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dq.dataquality.proposal.propose import Proposed
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
-    from dq.operations.audit import AuditOutcome, audit
+    from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
     from dq.operations.cycle import CycleStanding, cycle
     from dq.operations.emr import emr
     from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from dq.operations.publish import Delivered, publish
     from dq.operations.register import RegisterOutcome, register
     from dq.operations.repair import RepairOutcome, repair
-    from dq.operations.replay import ReplayOutcome, replay
     from dq.operations.sample import sample
     from dq.operations.schedule import (
         ConvertOutcome,
@@ -102,13 +101,12 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.dataquality.proposal.facts": ("Proposal",),
     "dq.operations.publish": ("Delivered", "publish"),
     # A registry and its catalog.
-    "dq.operations.audit": ("AuditOutcome", "audit"),
+    "dq.operations.audit": ("AuditOutcome", "ReplayOutcome", "audit", "replay"),
     "dq.operations.export": ("ExportOutcome", "export"),
     "dq.operations.import_": ("ImportOutcome", "import_"),
     "dq.operations.portal": ("PortalOutcome", "build_portal"),
     "dq.operations.register": ("RegisterOutcome", "register"),
     "dq.operations.repair": ("RepairOutcome", "repair"),
-    "dq.operations.replay": ("ReplayOutcome", "replay"),
     "dq.operations.tables": ("TablesOutcome", "tables"),
     "dq.operations.explain": (
         "ExplainOutcome",

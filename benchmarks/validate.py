@@ -27,7 +27,7 @@ OURS_PROGRAM = """
 import sys, time
 from datetime import date
 from pathlib import Path
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 from dq.validators.lint import lint_paths, rules_of
 folder, rules = Path(sys.argv[1]), rules_of()
 def seconds(paths):

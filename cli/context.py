@@ -81,11 +81,11 @@ def note(text: str) -> None:
 def undelivered(drained: Drained) -> int:
     """Say what could not be sent; give the exit code: 4 when somebody has to fix something, else 0."""
     # Imported here: most commands send no alert.
-    from dq.operations.alerting import send
+    from dq.operations import alerting
 
-    for text in send.undelivered(drained):
+    for text in alerting.undelivered(drained):
         note(text)
-    return send.exit_code(drained)
+    return alerting.exit_code(drained)
 
 
 def at(as_of: str | None) -> datetime | None:

@@ -24,9 +24,8 @@ from dq.dataquality.delivery.tables import receipt
 from dq.dataquality.spark.readers.open import FILES, Dataset, locate
 from dq.lake.storage import Files, PlacedPartition, SilentFiles
 from dq.operations.registry_files import each, refusal, watched
-from dq.operations.runtime import state_folder
-from dq.operations.runtime.context import World
-from dq.operations.runtime.state_folder import mount_points
+from dq.operations.runtime import context
+from dq.operations.runtime.context import World, mount_points
 from dq.registry.tables import publication
 from dq.store.engine import Store
 
@@ -48,10 +47,7 @@ def located_data(
     if dataset.path is None or dataset.format not in FILES or not dataset.partitions:
         return dataset
     if store is None:
-        if (
-            not world.settings.store_url
-            and not (world.folder / state_folder.FOLDER / state_folder.STORE).exists()
-        ):
+        if not world.settings.store_url and not (world.folder / context.FOLDER / context.STORE).exists():
             return dataset
         with closing(world.store()) as store:
             return located_data(world, contract, one, server, store)

@@ -22,7 +22,7 @@ from dq.contracts.shared.outcome import DqError, counted
 from dq.dataquality.delivery import retention
 from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages
-from dq.operations.alerting.send import told
+from dq.operations.alerting import told
 from dq.operations.runtime.context import World
 from dq.operations.runtime.settings import TABLE, unknown
 from dq.operations.runtime.spark import opened
@@ -160,7 +160,7 @@ _NOBODYS = ("dq_doctor", "dq_doctor")
 
 def settings(world: World) -> Iterator[Look]:
     """What the operator has set, and variables that look like a setting and are none."""
-    from dq.operations.alerting.routes import variables
+    from dq.operations.alerting import variables
 
     given = world.settings
     if given.file is not None:
@@ -182,7 +182,7 @@ def settings(world: World) -> Iterator[Look]:
 def channels(world: World) -> Iterator[Look]:
     """Each channel for alerts: whether it would take a message."""
     from dq.alerts import channels as shelf
-    from dq.operations.alerting.routes import settings_of
+    from dq.operations.alerting import settings_of
 
     for name, channel in shelf.load().items():
         if channel.inspect is None:

@@ -32,8 +32,8 @@ from dq.contracts.shared.outcome import (
     UsageError,
     iso,
 )
-from dq.operations.alerting import routes, send
-from dq.operations.alerting.routes import FROM_CONTRACT
+from dq.operations import alerting
+from dq.operations.alerting import FROM_CONTRACT
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import World, called, elapsed, user
 
@@ -123,7 +123,7 @@ class AckOutcome:
             incident.id not in self.acknowledged and incident.state is not IncidentState.ACKED
             for incident in self.incidents
         )
-        return send.exit_code(self.drained) or (2 if any(over) else 0)
+        return alerting.exit_code(self.drained) or (2 if any(over) else 0)
 
     def as_list(self) -> list[dict[str, object]]:
         """What `dq ack --format json` prints."""
@@ -162,7 +162,7 @@ def acknowledge(
         with store.write() as tx:
             matching = named(tx, incident)
             done = [row.id for row in matching if record.acknowledge(tx, row.id, who, world.now())]
-        drained = send.send(world, store, channel)
+        drained = alerting.send(world, store, channel)
     said = world.messages
     return AckOutcome(who, tuple(matching), frozenset(done), drained, tuple(said.alerts), tuple(said.notes))
 
@@ -185,7 +185,7 @@ class SilenceOutcome:
     @property
     def exit_code(self) -> int:
         """As `dq silence` ends: 4 an alert was not delivered."""
-        return send.exit_code(self.drained) if self.drained is not None else 0
+        return alerting.exit_code(self.drained) if self.drained is not None else 0
 
     def as_dict(self) -> dict[str, object]:
         """What `dq silence PATTERN --for … --format json` prints."""
@@ -238,7 +238,7 @@ def silence(
                 silence_store.end(tx, [row.id for row in ended], who, at)
             else:
                 concerned = silence_store.begin(tx, _pattern(tx, what), why, who, at, until)
-        drained = send.send(world, store, channel)
+        drained = alerting.send(world, store, channel)
     said = world.messages
     return SilenceOutcome(
         tuple(ended), until, tuple(concerned), drained, tuple(said.alerts), tuple(said.notes)
@@ -293,7 +293,7 @@ class OutboxOutcome:
 
     def as_list(self) -> list[dict[str, object]]:
         """What `dq outbox --format json` prints."""
-        return [send.outstanding_as_dict(row) for row in self.outstanding]
+        return [alerting.outstanding_as_dict(row) for row in self.outstanding]
 
 
 def outbox(
@@ -391,12 +391,12 @@ def send_test_alert(
     else:
         loaded = load(paths, world.note)
         findings = list(loaded.findings)
-        refused = routes.refused(loaded.contracts, FROM_CONTRACT, world.settings)
+        refused = alerting.refused(loaded.contracts, FROM_CONTRACT, world.settings)
         tests = [RouteTest("", "", False, f"{row.contract}: {row.message}", row.mend) for row in refused]
         by_place = {
             (route.channel, route.target): route
             for row in loaded.contracts
-            for route in routes.routes(row, FROM_CONTRACT, world.settings) or [CONSOLE]
+            for route in alerting.routes(row, FROM_CONTRACT, world.settings) or [CONSOLE]
         }
         tests += [_test(world, route) for route in by_place.values()]
     said = world.messages
@@ -415,7 +415,7 @@ def _test(world: World, route: AlertRoute) -> RouteTest:
     name, target = route.channel, route.target
     channel = channels.load()[name]
     try:
-        opened = channel.open(routes.settings_of(world, channel), world.messages.alert)
+        opened = channel.open(alerting.settings_of(world, channel), world.messages.alert)
     except DqError as error:
         return RouteTest(name, target, False, error.message, error.mend)
     first, over = _messages(world)

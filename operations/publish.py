@@ -1,34 +1,64 @@
-"""`dq.publish`: a delivery recorded, and the catalog's partition with it."""
+"""`dq.publish`: a delivery recorded with the catalog's partition, and tested before anybody reads it."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from dq.contracts.access.data_location import other_servers, resolve, server_of
+from dq.contracts.access.data_location import DataPlace, other_servers, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import DqError, Undeliverable, UsageError
+from dq.contracts.shared.outcome import DqError, Undeliverable, Unreadable, UsageError
 from dq.contracts.yaml.parse import TEXT, read
+from dq.dataquality.answers.sources import ALL, NONE
+from dq.dataquality.check import check as measure
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.clause import RowScope
+from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import is_written, write_count, write_receipt
 from dq.dataquality.report import Report
-from dq.dataquality.request import pick
+from dq.dataquality.request import Request, pick
+from dq.dataquality.results import check_runs
+from dq.dataquality.spark.partitions import only
+from dq.dataquality.spark.readers.columnar import for_hadoop
+from dq.dataquality.spark.readers.open import TEXTS, Dataset, locate, open_table
+from dq.lake.storage import partition_folder
+from dq.operations.check import earlier, name_of, others
 from dq.operations.runtime.context import World, aware, here, located
-from dq.operations.runtime.spark import opened
+from dq.operations.runtime.spark import label as label_jobs
+from dq.operations.runtime.spark import opened, session
+from dq.registry.catalog import Catalog
+from dq.registry.publishing import audit as delta_table
 from dq.registry.publishing import notices
+from dq.registry.publishing.audit import (
+    IcebergTable,
+    StagedFolder,
+    StagedSnapshot,
+    of_partition,
+    staged_folder,
+)
 from dq.registry.publishing.notices import LEASE, JsonLines, Notifier, WaitingNotices, tell, unsent
-from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
-from dq.registry.publishing.publish import Published, ReceiptBook
+from dq.registry.publishing.publication import DeliveryEvent, Publication, partition_values, publication
+from dq.registry.publishing.publish import Published, ReceiptBook, knows_run, newest_revision
 from dq.registry.publishing.publish import publish as publish_once
-from dq.registry.table import TableSpec
+from dq.registry.table import TableSpec, fold_location
 from dq.registry.table_specs import specs
+from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 
 # The places at which consumers are told: the operator's topic of SNS, else a file in the state folder.
 
@@ -329,4 +359,276 @@ def _suit(report: Report, contract: Contract, object: str, partition: Mapping[st
     if checked and not any(part.items() <= given.items() for part in checked):
         raise UsageError(
             f"The report is of the partitions {checked}, and {given} is published.", "Check what you publish."
+        )
+
+
+# What is checked of a staged folder: its partition, and with it the rest of the table where clauses ask.
+
+# Each place is a plan of its own; beyond so many, Spark plans for longer than it reads.
+_MOST_PLACES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A staged folder, the data that it will be part of, and the catalog that says where that lies."""
+
+    data: Dataset
+    format: str
+    folder: StagedFolder
+    spec: TableSpec
+    catalog: Catalog
+
+
+def staged_data(
+    spark: SparkSession, contract: Contract, one: SchemaObject, staging: Staging
+) -> Dataset | DataFrame:
+    """The staged partition; as it will be, with all other partitions, where a clause speaks of the table.
+
+    Raises Unreadable where these lie at too many places, or are texts that are typed as one.
+    """
+    staged = replace(staging.data, path=for_hadoop(staging.folder.root), format=staging.format, table=None)
+    wide = [
+        clause.path
+        for clause in clauses_of(contract, one, built_in(), Neighbours.of([contract]))
+        if clause.extent.rows is RowScope.TABLE and clause.severity.blocks and not clause.refused
+    ]
+    if not wide:
+        return staged
+    places = _others(staging)
+    if staging.format in TEXTS or len(places) > _MOST_PLACES:
+        reason = (
+            f"it lies at {len(places)} places" if len(places) > _MOST_PLACES else f"it is {staging.format}"
+        )
+        raise Unreadable(
+            f"{', '.join(wide[:3])} speak of the whole table, which cannot be checked with what is staged: "
+            f"{reason}.",
+            "Use Iceberg, or let these clauses speak of a partition.",
+        )
+    frames = [only(open_table(spark, staged), [dict(staging.folder.values)])]
+    for root, partitions in places.items():
+        frames.append(only(open_table(spark, replace(staged, path=root)), partitions))
+    return reduce(lambda left, right: left.unionByName(right), frames)
+
+
+def _others(staging: Staging) -> dict[str, list[dict[str, str]]]:
+    """The other partitions of the table by the roots that they lie below."""
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for each in staging.catalog.partitions(staging.spec.database, staging.spec.name):
+        if each.values == staging.folder.values:
+            continue
+        place, below = fold_location(each.location), f"/{partition_folder(each.values)}"
+        if not place.endswith(below):
+            raise Unreadable(
+                f"{place} is not called as the partition that the catalog has there.",
+                "Write it anew where its folder is called so, and publish it.",
+            )
+        found[for_hadoop(place.removesuffix(below))].append(dict(each.values))
+    return found
+
+
+# The audit of what is staged, by the contract; what keeps it is made ready to be published, or is already.
+#
+# A retry ends as a run that nobody disturbed: what this very run has published is known by the journal, and
+# all
+# else is judged, whatever the catalog or the history of `main` says.
+
+FOLDERS = ("parquet", "orc", "avro", "csv", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What was found, None where this very run was published before; and how it is to be published.
+
+    `live`: readers see it already, after a run that was killed, or because somebody made it so. `mended` says
+    of a run that was published before what was no longer so, a sentence each.
+    """
+
+    report: Report | None
+    request: PublishRequest
+    live: bool = False
+    mended: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 where it may be published: it keeps the contract, or is published already."""
+        return self.report.exit_code if self.report is not None else 0
+
+
+def audit(
+    world: World,
+    contract: Contract,
+    one: SchemaObject,
+    given: PublishRequest,
+    choice: CatalogChoice,
+    staged: str,
+) -> Audited:
+    """Checks what is staged: `staged` is a folder with the partition below it, or a branch of Iceberg.
+
+    A branch that keeps the contract is made `main` here, in one commit. Of a folder nothing is published yet.
+    Raises UsageError for what cannot be staged so, and DqError for what is not there or changes meanwhile.
+    """
+    place = resolve(contract, one, given.server, world.reach)
+    if place.format == "delta":
+        raise delta_table.refused(f"{contract.id} {one.name}")
+    if place.format not in ("iceberg", *FOLDERS):
+        raise UsageError(
+            f"A table of {place.format} cannot be staged.", f"dq stages {', '.join(FOLDERS)}, iceberg."
+        )
+    spec = table_spec(world, contract, one, given.server, choice.name)
+    with closing(world.store()) as store:
+        catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
+        case = _Case(world, store, contract, one, given, choice, place, spec, catalog)
+        return _branch(case, staged) if place.format == "iceberg" else _folder(case, staged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What is to be published where, and the world around it."""
+
+    world: World
+    store: Store
+    contract: Contract
+    one: SchemaObject
+    given: PublishRequest
+    choice: CatalogChoice
+    place: DataPlace
+    spec: TableSpec
+    catalog: Catalog
+
+    def request(self, folder: str, run: str) -> PublishRequest:
+        """How it is to be published: once for this run, of which the scheduler's word is a part."""
+        words = " ".join(part for part in (self.given.run, run) if part)
+        return replace(self.given, folder=folder, redelivery=True, run=words)
+
+    def knows(self, request: PublishRequest) -> bool:
+        """Whether this very run was published. Raises UsageError for a delivery that cannot be."""
+        delivery = self._delivery(request)
+        with self.store.read() as tx:
+            return knows_run(tx, delivery, request.run)
+
+    def require_newest(self, request: PublishRequest) -> None:
+        """Raises DqError where another run has been published since: a late retry takes nothing back."""
+        with self.store.read() as tx:
+            newest = newest_revision(tx, self._delivery(request))
+        if newest is not None and newest.run != request.run:
+            since = newest.folder if newest.folder not in (None, request.folder) else "another delivery"
+            raise DqError(
+                f"{request.folder} was published before, and {since} has been published since.",
+                "To go back to it, write it anew into a folder of its own, and publish that.",
+            )
+
+    def _delivery(self, request: PublishRequest) -> str:
+        one = delivery_of(self.world, self.contract, self.one, request, self.choice.name, self.catalog.id)
+        return one.delivery
+
+    def keep(self, report: Report, partition: dict[str, str], staged: str) -> None:
+        """Writes the audit to the store, apart from what readers see; `dq status` shows both."""
+        with self.store.write() as tx:
+            check_runs.save_run(
+                tx,
+                contract=self.contract.key,
+                object=report.object,
+                version=report.version,
+                scope=name_of(partition or None),
+                results=report.results,
+                jobs=report.passes,
+                now=self.world.now(),
+                staged=staged,
+                verdict=report.verdict,
+            )
+
+    def checked(self, data: object, partition: dict[str, str]) -> Report:
+        """By dq's own check, as it is run on data that nobody has staged."""
+        world, contract, one = self.world, self.contract, self.one
+        spark = session(world)
+        what = f"dq publish --audit {contract.id}/{one.name}"
+        label_jobs(spark, what, what)
+        neighbours = Neighbours.of([contract])
+        return measure(
+            Request(
+                contract,
+                data,  # type: ignore[arg-type]  # a frame of Spark, or a Dataset
+                one.name,
+                spark=spark,
+                partitions=[partition] if partition else None,
+                now=world.now(),
+                others=others(world, contract, one, self.given.server, neighbours, store=self.store),
+                history=earlier(self.store, contract, one),
+                levers=ALL if isinstance(data, Dataset) else NONE,
+                limit_seconds=world.settings.rule_seconds,
+                neighbours=neighbours,
+            )
+        )
+
+
+def _folder(case: _Case, root: str) -> Audited:
+    world, spec = case.world, case.spec
+    vouched = world.reach.vouch(root)
+    if not isinstance(vouched, str):
+        raise UsageError(f"--audit {root} {vouched.message}.", vouched.mend)
+    linked = world.reach.contents(vouched)
+    if linked is not None:
+        raise UsageError(f"--audit {root} {linked.message}.", linked.mend)
+    absolute = vouched if "://" in vouched else str(world.folder / vouched)
+    # Readers look below the table's folder, wherever the catalog has it.
+    own = located(world, case.place, "").path or spec.location
+    folder = staged_folder(absolute, partition_values(spec, case.given.partition), own)
+    files = folder.files()
+    request = case.request(folder.folder, folder.run(files))
+    if case.knows(request):
+        # Where the catalog has it elsewhere, or not at all, publishing it mends that.
+        case.require_newest(request)
+        return Audited(None, request)
+    live = folder.published(case.catalog, spec.database, spec.name)
+    spark = session(world, formats={case.place.format}, hive=case.choice.name == "hive")
+    dataset = locate(case.contract, case.one, case.given.server, world.reach)
+    staging = Staging(dataset, case.place.format, folder, spec, case.catalog)
+    data = staged_data(spark, case.contract, case.one, staging)
+    report = case.checked(data, dict(folder.values))
+    folder.require_unchanged(files)
+    case.keep(report, dict(folder.values), folder.folder)
+    if report.exit_code == 0 and None not in (request.rows, report.rows) and request.rows != report.rows:
+        raise UsageError(
+            f"--rows {request.rows}, and {folder.folder} has {report.rows}.",
+            "Leave --rows out: the audit counts them.",
+        )
+    return Audited(report, _counted(request, report), live)
+
+
+def _counted(request: PublishRequest, report: Report) -> PublishRequest:
+    """With the rows that the audit counted, where the producer does not say how many there are."""
+    return replace(request, rows=report.rows) if request.rows is None else request
+
+
+def _branch(case: _Case, branch: str) -> Audited:
+    world, given = case.world, case.given
+    dataset = locate(case.contract, case.one, given.server, world.reach)
+    spark = session(world, formats={"iceberg"}, hive=case.choice.name == "hive")
+    table = IcebergTable(spark, dataset.table or "", dataset.path or "")
+    staged = table.staged(branch)
+    request = case.request(case.spec.location or table.place(), staged.run)
+    # What is wrong with the delivery is found here too, before main moves.
+    known = case.knows(request)
+    if known and staged.published:
+        return Audited(None, request, live=True)
+    values = dict(partition_values(case.spec, given.partition)) if given.partition else {}
+    if values and not staged.published:
+        _refuse_more(staged, values)
+    report = case.checked(table.frame(staged.id), values)
+    case.keep(report, values, f"branch {branch}, snapshot {staged.id}")
+    mended: tuple[str, ...] = ()
+    if report.exit_code == 0:
+        moved = table.forward(staged)
+        mended = (f"main had no longer what {branch} has",) if moved and known else ()
+    return Audited(report, _counted(request, report), staged.published, mended)
+
+
+def _refuse_more(staged: StagedSnapshot, values: dict[str, str]) -> None:
+    """Else rows of other partitions would be published that nobody looked at."""
+    changed = staged.table.changed(staged.id)
+    if not of_partition(changed, values):
+        shown = sorted("/".join(f"{key}={value}" for key, value in pairs) or "all of it" for pairs in changed)
+        raise DqError(
+            f"The branch {staged.branch} changes {', '.join(shown[:5])}, and not only that partition.",
+            "Write each partition to a branch of its own.",
         )

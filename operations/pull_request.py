@@ -13,9 +13,8 @@ from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.outcome import Finding, UsageError
 from dq.operations import subscriptions
-from dq.operations.gate import GateOutcome, official_schema, policy_of, written
+from dq.operations.gate import GateOutcome, official_schema, policy_of, unenforced, written
 from dq.operations.runtime.context import World
-from dq.operations.unenforced import unenforced
 from dq.validators.compat.classified_change import Comparison, Waiver, findings
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.context import OfficialSchema, TablesAtBase

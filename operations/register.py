@@ -2,41 +2,782 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import DqError, Finding, UsageError
-from dq.operations.catalog_tables import (
-    Governed,
-    agreed,
-    applied_last,
-    approved_subscriptions,
-    doubts,
-    governed_as_dict,
-    hindrances,
-    registry_name,
-    save,
-    schema_judge,
-    server_choice,
-    specified,
-    tables,
-    whole,
+from dq.contracts.access.data_location import DataPlace, is_lake, resolve, server_in, server_of
+from dq.contracts.access.files import POLICY_FILE, FileRefused, read, write
+from dq.contracts.extension import dataset
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.schedule import clock
+from dq.contracts.shared.outcome import (
+    DqError,
+    Finding,
+    Location,
+    Severity,
+    Unreadable,
+    UsageError,
+    counted,
+    first_of,
+    suggestion,
 )
+from dq.contracts.slo import NOT_IN_FORCE
+from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import read as read_subscription
+from dq.contracts.yaml.parse import parse
+from dq.operations.gate import policy_of, written
 from dq.operations.key_ownership import settled
-from dq.operations.register_aws import govern, keep_schedules, kept_parts, landing_zone, schedule_terms
-from dq.operations.registry_files import Loaded, load
-from dq.operations.runtime.context import World, called, registry_root
+from dq.operations.registry_files import RULE, Loaded, each, load
+from dq.operations.runtime.context import World, called, is_root, located, registry_root
 from dq.operations.runtime.spark import opened
-from dq.operations.subscriptions import AgreedSubscriptions
-from dq.registry.apply import Logged, RegisterRun, Result, apply, latest, propose
-from dq.registry.diff import CatalogPlan, Grade, TableChange
-from dq.registry.plan import limit
+from dq.operations.subscriptions import AgreedSubscriptions, gathered
+from dq.registry.apply import Logged, RegisterRun, Result, apply, latest, propose, recall
+from dq.registry.catalog import Catalog
+from dq.registry.diff import (
+    Action,
+    ActionKind,
+    CatalogPlan,
+    Grade,
+    PlanStep,
+    SchemaJudge,
+    StepResult,
+    TableChange,
+)
+from dq.registry.landing_zone.template import Domain, LandingZone, template
+from dq.registry.plan import WholeRegistry, limit
+from dq.registry.scheduler.plan import service_of
+from dq.registry.table import (
+    CONTRACT,
+    CONTRACT_VERSION,
+    OBJECT,
+    OPEN_FORMATS,
+    RETIRED,
+    Key,
+    TableSpec,
+    UnsayableTerms,
+)
+from dq.registry.table_specs import specs
 from dq.store.engine import Store
+from dq.validators.compat.classification import Mode, Verdict
+from dq.validators.compat.classified_change import Aspect, Judged
+from dq.validators.compat.comparison import DiffTerms, diff
+from dq.validators.git.repository import remote_name
+from dq.validators.lint import Gate, judge_subscriptions, rules_of
+from dq.validators.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from dq.registry.scheduler.plan import SchedulePlan, ScheduleTerms, WantedSchedules
+
+
+# What `dq register` keeps beside the tables of a catalog: steps, results, and how they are shown.
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """The steps towards what contracts and subscriptions say, what became of them, and what keeps others out.
+
+    `name` is of what is governed, such as `Lake Formation`. `refused` is what is not ours to touch.
+    """
+
+    name: str
+    steps: Sequence[PlanStep] = ()
+    notes: Sequence[str] = ()
+    results: Sequence[StepResult[PlanStep]] = ()
+    findings: Sequence[Finding] = ()
+    refused: Sequence[str] = ()
+    error: DqError | None = None
+
+    @property
+    def failed(self) -> bool:
+        blocking = any(one.severity.blocks for one in self.findings)
+        return bool(blocking or self.refused or self.error) or any(one.error for one in self.results)
+
+
+def governed_lines(governed: Governed) -> list[str]:
+    """A line for each step and each note."""
+    notes = [f"! {note}" for note in (*governed.refused, *governed.notes)]
+    return [*map(str, governed.steps), *notes, *([str(governed.error)] if governed.error else [])]
+
+
+def governed_as_dict(governed: Governed) -> Mapping[str, object]:
+    """The same for machines."""
+    endings = {one.step: one for one in governed.results}
+    return {
+        "steps": [
+            {
+                "kind": step.kind,
+                "what": str(step),
+                "ending": None if step not in endings else "failed" if endings[step].error else "done",
+                "error": str(endings[step].error) if step in endings and endings[step].error else None,
+            }
+            for step in governed.steps
+        ],
+        "notes": [*governed.refused, *governed.notes],
+        "error": str(governed.error) if governed.error else None,
+    }
+
+
+# What a catalog cannot make of a contract's table, as findings at the contract's own lines.
+
+
+def hindrances(plan: CatalogPlan, contracts: Iterable[Contract]) -> Iterator[Finding]:
+    """One finding for each obstacle of the plan, at the column, else at the object, that asks for it."""
+    by_name = {(one.id, one.version): one for one in contracts}
+    for action in plan.actions:
+        for obstacle in action.obstacles:
+            assert action.wanted is not None
+            name = action.wanted.parameter(CONTRACT), action.wanted.parameter(CONTRACT_VERSION)
+            if name not in by_name:
+                # What was applied last may be of a version that is no more; the plan says it.
+                continue
+            contract = by_name[name]
+            at = _at(contract, action.wanted, obstacle.column)
+            table = ".".join(action.key)
+            said = f"{table}: {obstacle.why}"
+            yield Finding(RULE, Severity.ERROR, said, obstacle.mend, at, contract=contract.id)
+
+
+def _at(contract: Contract, spec: TableSpec, column: str) -> Location:
+    objects: Iterator[SchemaObject] = (one for one in contract.objects if one.name == spec.parameter(OBJECT))
+    one = next(objects, None)
+    if one is None:
+        return contract.at()
+    return next((prop.at() for prop in one.properties if prop.column.lower() == column), one.at())
+
+
+# What a change of a table's columns means, in the words of `dq diff` for the same change of a contract.
+
+_TABLE = "t"
+# The files that are there lack a new column, and catalogs read it as NULL: no reader breaks.
+_READABLE = frozenset({"column-added-required"})
+
+
+def schema_judge(today: date) -> SchemaJudge:
+    """The judge for a plan: what is a break there is breaking here, and all else is additive.
+
+    The files that are there are read through the new columns too, so the mode is FULL; the engines are the
+    usual ones, for a table does not say who reads it. Columns are compared as a whole, with their places:
+    in some formats a place is the identity of a column.
+    """
+
+    def judge(live: TableSpec, wanted: TableSpec) -> dict[str, tuple[Grade, str]]:
+        terms = DiffTerms(today, Mode.FULL, format=wanted.format)
+        worst: dict[str, Judged] = {}
+        for change in diff(_contract(live, wanted), _contract(wanted, wanted), terms).of(
+            Aspect.COMPATIBILITY
+        ):
+            column = change.path.partition(".")[2]
+            if column not in worst or worst[column].verdict.rank < change.verdict.rank:
+                worst[column] = change
+        return {column: (_grade(change), _rule(change)) for column, change in worst.items()}
+
+    return judge
+
+
+def _grade(change: Judged) -> Grade:
+    breaks = change.verdict is Verdict.BREAK and change.rule not in _READABLE
+    return Grade.BREAKING if breaks else Grade.ADDITIVE
+
+
+def _rule(change: Judged) -> str:
+    return f"{change.rule}: {change.note.rstrip('.')}" if change.note else change.rule
+
+
+def _contract(spec: TableSpec, promises: TableSpec) -> Contract:
+    """A contract of the table's columns behind one that is always there.
+
+    No catalog knows which columns are required, so both sides of a comparison have that from `promises`.
+    """
+    columns: list[dict[str, object]] = [{"name": "__first", "physicalType": "int"}]
+    for column in spec.columns:
+        promise = promises.column(column.name)
+        required = {"required": True} if promise is not None and promise.promised else {}
+        columns.append({"name": column.name, "physicalType": column.type, **required})
+    document = {
+        "apiVersion": "v3.2.0",
+        "kind": "DataContract",
+        "id": _TABLE,
+        "version": "1.0.0",
+        "status": "active",
+        "schema": [{"name": _TABLE, "properties": columns}],
+    }
+    contract = parse(json.dumps(document).encode(), "t.json").contract
+    assert contract is not None
+    return contract
+
+
+# A plan kept in a file: what was seen and agreed on is applied, and what has moved since is not.
+
+_FORM = "dq register plan 1"
+
+
+def save(file: Path, plan: CatalogPlan, registry: str, catalog: str) -> None:
+    """Writes down what the plan would do to which state of each table."""
+    document = {
+        "form": _FORM,
+        "registry": registry,
+        "catalog": catalog,
+        "actions": {".".join(action.key): _row(action) for action in plan.actions if action.writes},
+    }
+    write(file, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
+
+
+def agreed(file: Path, plan: CatalogPlan, registry: str, catalog: str) -> tuple[CatalogPlan, list[DqError]]:
+    """Of a plan that was made now, what the file says as well, and an error for each table that differs.
+
+    A table that is as it should be by now is no difference. Raises UsageError for a file that is no plan, or
+    one for another registry or catalog.
+    """
+    wanted = _actions(file, registry, catalog)
+    kept: list[Action] = []
+    stale: list[DqError] = []
+    for action in plan.actions:
+        if not action.writes or wanted.get(".".join(action.key)) == _row(action):
+            kept.append(action)
+        else:
+            known = ".".join(action.key) in wanted
+            stale.append(_stale(action, "it has moved since" if known else "it is not in the plan"))
+    return replace(plan, actions=tuple(kept)), stale
+
+
+def _row(action: Action) -> dict[str, str]:
+    return {"kind": action.kind, "grade": action.grade, "does": action.fingerprint}
+
+
+def _stale(action: Action, why: str) -> DqError:
+    return DqError(f"{'.'.join(action.key)}: {why}, so it is left alone.", "Make the plan anew with --out.")
+
+
+def _actions(file: Path, registry: str, catalog: str) -> dict[str, Any]:
+    try:
+        document = json.loads(read(file))
+    except ValueError as error:
+        raise UsageError(f"{file} is no JSON.", _MEND) from error
+    if not isinstance(document, dict) or document.get("form") != _FORM:
+        raise UsageError(f"{file} is no plan of this version of dq.", _MEND)
+    for what, here in (("registry", registry), ("catalog", catalog)):
+        if document.get(what) != here:
+            there = document.get(what)
+            raise UsageError(f"{file} is a plan for the {what} {there!r}, and this is {here!r}.", _MEND)
+    actions = document.get("actions")
+    return actions if isinstance(actions, dict) else {}
+
+
+_MEND = "Make it with: dq register … --out plan.json"
+
+
+# Whether a run may say which tables no contract wants: only when it has read and understood them all.
+
+# In force, or known not to be; of any other word nobody knows what it means for the tables.
+_STATUSES = (None, "active", "deprecated", *NOT_IN_FORCE)
+_NAMED = 3
+
+Specify = Callable[[Contract, str | None], list[TableSpec]]
+"""The tables that a contract wants on a server. Raises DqError where that cannot be told."""
+
+
+ServerOf = Callable[[Contract], str | None]
+"""The server of a contract that is registered: None for its only one. Raises UsageError where it is open."""
+
+
+def doubts(paths: Sequence[Path], loaded: Loaded, findings: Sequence[Finding]) -> list[str]:
+    """Why nobody can say which tables are orphans; empty when all of the registry is understood."""
+    found = [reason for reason in (_not_whole(paths),) if reason]
+    broken = list(dict.fromkeys(finding.at.file for finding in findings))
+    if broken:
+        count = counted(len(broken), "contract")
+        found.append(f"{count} could not be read or registered: {first_of(broken, _NAMED)}")
+    found += [
+        f"{one.at('status')}: nobody knows what status {one.status!r} means"
+        for one in loaded.contracts
+        if one.status not in _STATUSES
+    ]
+    return found
+
+
+def _not_whole(paths: Sequence[Path]) -> str:
+    if len(paths) != 1:
+        return f"{len(paths)} paths were named, and only one can be the whole registry"
+    (path,) = paths
+    root = registry_root(path)
+    if not is_root(root):
+        return f"nothing says where the registry begins: {root} holds neither {POLICY_FILE} nor .git"
+    # pathlib raises for links that lead to each other.
+    if Path(os.path.realpath(path)) != root:
+        return f"{path} is not the whole registry, which begins at {root}"
+    return ""
+
+
+def whole(
+    registry: str, contracts: Sequence[Contract], server_of: ServerOf, specify: Specify
+) -> WholeRegistry:
+    """The registry, with the tables that stay although this run does not want them.
+
+    Those of contracts that are not in force or have no object now, and those that a contract has on
+    another of its servers.
+    """
+    held: dict[Key, str] = {}
+    by_contract: dict[str, str] = {}
+    for contract in contracts:
+        if contract.status in NOT_IN_FORCE:
+            by_contract[contract.id] = f"Contract {contract.id!r} is {contract.status}, and its tables stay."
+        elif not contract.objects:
+            by_contract[contract.id] = f"Contract {contract.id!r} has no schema, and its tables stay."
+        elif (server := server_of(contract)) is not None:
+            for other in contract.servers:
+                if other.server != server and is_lake(other):
+                    _elsewhere(contract, other.server, specify, held, by_contract)
+    return WholeRegistry(registry, held, by_contract)
+
+
+def _elsewhere(
+    contract: Contract, server: str, specify: Specify, held: dict[Key, str], by_contract: dict[str, str]
+) -> None:
+    try:
+        specs = specify(contract, server)
+    except DqError as error:
+        by_contract[contract.id] = f"What contract {contract.id!r} has on {server!r} cannot be told: {error}"
+        return
+    held |= {spec.key: f"Contract {contract.id!r} has it on server {server!r}." for spec in specs}
+
+
+# The tables that contracts want of a catalog, and what keeps a contract out.
+
+
+def applied_last(world: World, wanted: Iterable[TableSpec], store: Store, catalog: str) -> list[TableSpec]:
+    """What dq applied last to these tables, as far as the store remembers."""
+    applied = recall(store, catalog)
+    wanted = list(wanted)
+    unknown = sum(spec.key not in applied for spec in wanted)
+    if unknown:
+        world.note(f"this store remembers nothing of {unknown} of {len(wanted)} tables.")
+    return [applied[spec.key] for spec in wanted if spec.key in applied]
+
+
+def tables(
+    world: World, contracts: Iterable[Contract], server_of: ServerOf, specify: Specify
+) -> tuple[list[TableSpec], list[Finding]]:
+    """The tables that these contracts want, and what is wrong with those that cannot be registered.
+
+    Drafts want none. Retired ones want no more than that theirs say so, where no contract in force wants
+    the same table; what cannot be told of them is nobody's fault.
+    """
+    in_force, retired = [], []
+    for contract in contracts:
+        if contract.status == RETIRED:
+            world.note(f"{contract.id} is retired: its tables stay, and say so.")
+            retired.append(contract)
+        elif contract.status in NOT_IN_FORCE:
+            world.note(f"{contract.id} is {contract.status}, so it is not registered.")
+        else:
+            in_force.append(contract)
+    found, refused = each(in_force, lambda one: one, lambda one: specify(one, server_of(one)))
+    over, _ = each(retired, lambda one: one, lambda one: specify(one, server_of(one)))
+    wanted = [spec for specs in found for spec in specs]
+    taken = {spec.key for spec in wanted}
+    return wanted + [spec for specs in over for spec in specs if spec.key not in taken], refused
+
+
+def specified(
+    world: World, registry: str, catalog: str, target: Catalog | None, contract: Contract, server: str | None
+) -> list[TableSpec]:
+    """The tables that a contract wants on a server. Raises UsageError where the target cannot have them."""
+
+    def place(one: SchemaObject) -> DataPlace:
+        return located(world, resolve(contract, one, server, world.reach), catalog)
+
+    made = specs(contract, place, registry)
+    for spec, one in zip(made, contract.objects, strict=True):
+        try:
+            if target is not None:
+                target.vet(spec)
+        except UnsayableTerms as error:
+            at = server_of(contract, place(one).server).at()
+            raise UsageError(error.what, error.mend, error.details, at=at) from error
+        except UsageError as error:
+            raise UsageError(error.what, error.mend, error.details, at=one.at()) from error
+    return made
+
+
+# What a registry is called in catalogs: the mark by which dq knows its tables again.
+
+
+def registry_name(root: Path) -> str:
+    """The policy's `registry`, else the remote `origin` of the Git repository, else the folder's name.
+
+    The first two are the same in every checkout. Raises UsageError for a policy that cannot be understood.
+    """
+    return _policy(root).registry or remote_name(root) or root.name
+
+
+def server_choice(
+    root: Path, server: str | None, environment: str | None
+) -> Callable[[Contract], str | None]:
+    """Which server of a contract is meant: this one, that of the environment, else its only one.
+
+    The environment's odd servers are those of the policy. Raises UsageError for both at once and as
+    `registry_name`, and what it gives does as `server_in`.
+    """
+    if environment is None:
+        return lambda _: server
+    if server is not None:
+        raise UsageError("--server and --env both say which server.", "Choose one of the two.")
+    named = _policy(root).servers.get(environment, {})
+    return lambda contract: server_in(contract, environment, named)
+
+
+def _policy(root: Path) -> Policy:
+    return policy_of(written(root, None), rules_of())
+
+
+# The subscriptions that may be acted on, for commands that give access by them.
+
+EXPIRED = "subscription-expired"
+
+
+def approved_subscriptions(world: World, root: Path, ids: Collection[str]) -> AgreedSubscriptions:
+    """The subscriptions of a registry as the gate sees them now; `ids` are those of its contracts."""
+    rules, today = rules_of(), world.now().date()
+    given = gathered(root, [root])(ids)
+    judged = judge_subscriptions(Gate(rules, policy_of(written(root, None), rules), today), given, ids)
+    # A policy may make an error of it; it is acted on all the same.
+    findings = tuple(one for one in judged if one.severity.blocks and one.rule != EXPIRED)
+    wrong = {one.at.file for one in findings}
+    found: list[Subscription] = []
+    unclear: set[str] = set()
+    for file, data in given.files.items():
+        made, form = (None, []) if isinstance(data, FileRefused) else read_subscription(data, file)
+        typed = made is not None and not any(one.severity.blocks for one in form)
+        # One that is over is over, whatever else is wrong with it.
+        if made is not None and typed and (file not in wrong or made.over(today)):
+            found.append(made)
+        else:
+            unclear.add(file)
+    return AgreedSubscriptions(tuple(found), findings, frozenset(unclear))
+
+
+# The schedules of EventBridge that `dq register` keeps, where settings name what they start.
+
+_SCHEDULES = "Schedules"
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+", re.ASCII)
+_GROUP = re.compile(r"[0-9a-zA-Z._-]{1,64}", re.ASCII)
+_QUEUE = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,80}", re.ASCII)
+_LONGEST_WINDOW = 1440
+# Nights on which clocks change are compared this far ahead.
+_AHEAD = timedelta(days=731)
+_READY = (ActionKind.CREATE, ActionKind.UPDATE, ActionKind.NOOP, ActionKind.ADOPT, ActionKind.DRIFT)
+
+
+def schedule_terms(world: World, catalog: str, registry: str) -> ScheduleTerms | None:
+    """What the settings say of schedules; None where they name no target, and for another catalog than Glue.
+
+    Raises UsageError for a setting that lacks or that AWS would not take.
+    """
+    settings = world.settings
+    if not settings.schedule_target:
+        return None
+    from dq.registry.scheduler.plan import ScheduleTerms
+
+    service_of(settings.schedule_target)
+    forms = (
+        ("schedule_role", settings.schedule_role, _ROLE, "the ARN of the role that starts the target"),
+        ("schedule_group", settings.schedule_group, _GROUP, "the name of a schedule group"),
+        ("schedule_dead_letters", settings.schedule_dead_letters or None, _QUEUE, "a standard queue's ARN"),
+    )
+    for name, text, form, wanted in forms:
+        if text is not None and not form.fullmatch(text):
+            raise UsageError(f"{name} is {text!r}, which is not {wanted}.", f"Set {name}.")
+    minutes = settings.schedule_window_minutes
+    if minutes > _LONGEST_WINDOW:
+        raise UsageError(
+            f"schedule_window_minutes is {minutes}, and AWS takes {_LONGEST_WINDOW} at most.",
+            "Set fewer minutes, or 0 to start at the time itself.",
+        )
+    made = ScheduleTerms(
+        registry,
+        settings.schedule_target,
+        settings.schedule_role,
+        settings.schedule_group,
+        settings.schedule_dead_letters,
+        minutes,
+    )
+    return made if catalog == "glue" else None
+
+
+def keep_schedules(
+    world: World,
+    terms: ScheduleTerms,
+    contracts: Sequence[Contract],
+    plan: CatalogPlan,
+    results: Sequence[Result],
+    store: Store,
+    catalog_id: str,
+    *,
+    role: str,
+    whole: bool,
+    apply_it: bool,
+    prune: bool,
+    most: int | None,
+) -> tuple[Governed, list[str]]:
+    """Plans the schedules of promises, and applies that where asked; and gives why none is pruned."""
+    from dq.registry.scheduler.client import connect_scheduler
+    from dq.registry.scheduler.plan import ScheduleNotes, apply_schedules, plan_schedules, wanted_schedules
+
+    in_force = [one for one in contracts if one.status not in NOT_IN_FORCE or one.status == RETIRED]
+    wanted = wanted_schedules(in_force, terms.registry)
+    notes = ScheduleNotes(store, catalog_id, terms.group, terms.registry)
+    try:
+        scheduler = connect_scheduler(role)
+        made = plan_schedules(
+            scheduler,
+            terms,
+            wanted,
+            notes.all(),
+            held={one.key for one in contracts if one not in in_force},
+            waiting=_waiting(wanted, plan, results),
+            whole=whole,
+        )
+    except Unreadable as error:
+        # What became of the tables is told all the same.
+        return Governed(_SCHEDULES, findings=wanted.findings, error=error), []
+    count = len(made.orphans)
+    allowed = limit(made.ours) if most is None else most
+    unpruned = []
+    if prune and count > allowed:
+        said = f"{count} of {made.ours} schedules would go, and {allowed} may"
+        unpruned.append(f"{said}; if they shall, say --prune-limit {count}")
+    done = apply_schedules(scheduler, notes, terms, made, prune=prune and not unpruned) if apply_it else []
+    told = (*made.notes, *_clock_changes(world, wanted, made))
+    return Governed(_SCHEDULES, made.steps, told, done, wanted.findings, made.foreign), unpruned
+
+
+def _waiting(wanted: WantedSchedules, plan: CatalogPlan, results: Sequence[Result]) -> set[str]:
+    """The entries whose table is not as its contract says, or will not be after this run."""
+    behind = {one.action.key for one in results if one.error is not None}
+    ready = {
+        tuple(action.wanted.parameter(name) for name in (CONTRACT, CONTRACT_VERSION, OBJECT))
+        for action in plan.actions
+        if action.wanted is not None and action.kind in _READY and action.key not in behind
+    }
+    return {
+        name
+        for name, slo in wanted.slos.items()
+        if (slo.contract.id, slo.contract.version, slo.object.name) not in ready
+    }
+
+
+def _clock_changes(world: World, wanted: WantedSchedules, plan: SchedulePlan) -> Iterator[str]:
+    """Of each promise that is scheduled anew, the first night on which EventBridge counts otherwise."""
+    from dq.registry.scheduler.plan import RemoveSchedule, as_schedules
+
+    written = [step.entry for step in plan.steps if not isinstance(step, RemoveSchedule)]
+    for promise in dict.fromkeys(one.promise for one in written if one.enabled):
+        entries = [one for one in wanted.entries.values() if one.promise == promise]
+        slo, now = wanted.slos[entries[0].name], world.now()
+        other = next(clock.differences([slo.schedule], as_schedules(entries), now, now + _AHEAD), None)
+        if other is not None:
+            extra = "starts it" if other.first is None else "does not start it"
+            yield f"{promise}: on {other.at:%Y-%m-%d %H:%M}Z, when clocks change, EventBridge {extra}."
+
+
+# What `dq register` keeps in Lake Formation, where the operator's settings say so.
+
+_LAKE_FORMATION = "Lake Formation"
+PARTS = ("locations", "tags", "grants")
+# Of these, the table is not there or not ours.
+_NOT_OURS = (ActionKind.CONFLICT, ActionKind.WAIT)
+
+
+def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
+    """The parts of Lake Formation that the settings keep in step; none for another catalog than Glue.
+
+    Raises UsageError for a part that there is not, and for one that lacks a setting.
+    """
+    parts = world.settings.lake_formation
+    for one in parts:
+        if one not in PARTS:
+            mend = suggestion(one, PARTS, f"Choose from {', '.join(PARTS)}.")
+            raise UsageError(f"lake_formation names {one!r}, which dq does not keep.", mend)
+    if "locations" in parts and not (
+        world.settings.lake_formation_locations and world.settings.lake_formation_role
+    ):
+        raise UsageError(
+            "lake_formation keeps locations, and nobody says which.",
+            "Set lake_formation_locations and lake_formation_role.",
+        )
+    return parts if catalog == "glue" else ()
+
+
+def govern(
+    world: World,
+    agreed: AgreedSubscriptions,
+    contracts: Sequence[Contract],
+    plan: CatalogPlan,
+    results: Sequence[Result],
+    store: Store,
+    catalog_id: str,
+    *,
+    role: str,
+    account: str,
+    apply_it: bool,
+) -> Governed:
+    """Plans Lake Formation for the tables of a plan of the catalog, and applies it where asked."""
+    from dq.registry.lake_formation.client import connect_lake
+    from dq.registry.lake_formation.desired import wanted_grants, wanted_tags
+    from dq.registry.lake_formation.plan import LakeTerms, apply_lake, plan_lake
+
+    settings, today = world.settings, world.now().date()
+    parts = settings.lake_formation
+    behind = frozenset(one.action.key for one in results if one.error is not None)
+    tables = _tables(plan)
+    wanted = {key: spec for key, spec in tables.items() if key not in {one.key for one in plan.orphans}}
+    current = {key: spec for key, spec in wanted.items() if key not in behind}
+    over = [one for one in agreed.subscriptions if one.over(today)]
+    terms = LakeTerms(
+        {key: spec.location for key, spec in tables.items()},
+        locations=settings.lake_formation_locations if "locations" in parts else None,
+        role=settings.lake_formation_role,
+        tag=settings.lake_formation_tag,
+        tags=wanted_tags(contracts, current) if "tags" in parts else None,
+        grants=wanted_grants(agreed.subscriptions, contracts, wanted, today) if "grants" in parts else None,
+        ended=wanted_grants(over, contracts, wanted),
+        unclear=agreed.unclear,
+        behind=behind,
+    )
+    try:
+        lake = connect_lake(role, account, catalog_id.split(":")[1])
+        made = plan_lake(lake, store, catalog_id, terms)
+    except Unreadable as error:
+        # What became of the tables is told all the same.
+        return Governed(_LAKE_FORMATION, findings=agreed.findings, error=error)
+    done = apply_lake(lake, store, catalog_id, made) if apply_it else []
+    return Governed(_LAKE_FORMATION, made.steps, made.notes, done, agreed.findings)
+
+
+def _tables(plan: CatalogPlan) -> dict[Key, TableSpec]:
+    """The tables that are ours, or will be, as the plan has them."""
+    found: dict[Key, TableSpec] = {}
+    for action in plan.actions:
+        spec = action.wanted or (action.before.spec if action.before else None)
+        if spec is not None and action.kind not in _NOT_OURS:
+            found[action.key] = spec
+    return found
+
+
+# `dq register --emit-landing-zone`: the stack that these contracts and settings ask of an account.
+
+_TOPIC = "dq-{domain}"
+_LOCATION = re.compile("s3[an]?://[a-z0-9.-]{3,63}(/[^*?$]*)?")
+_TOPIC_NAME = re.compile("[A-Za-z0-9_-]{1,256}", re.ASCII)
+
+
+def landing_zone(
+    world: World,
+    contracts: Iterable[Contract],
+    tables: Iterable[TableSpec],
+    subscriptions: Iterable[Subscription],
+) -> dict[str, object]:
+    """The template. Subscriptions that are not over may hear of deliveries from another account.
+
+    Raises UsageError for a setting, or a domain, that gives no name in AWS, and for what no stack can hold.
+    """
+    settings = world.settings
+    if settings.schedule_target:
+        service_of(settings.schedule_target)
+    for one in settings.lake_formation_locations:
+        if not _LOCATION.fullmatch(one):
+            raise UsageError(f"lake_formation_locations has {one!r}.", "Write s3://bucket/prefix.")
+    specs = list(tables)
+    today = world.now().date()
+    made = LandingZone(
+        domains=_domains(
+            settings.topic, contracts, specs, [one for one in subscriptions if not one.over(today)]
+        ),
+        databases=[one.database for one in specs],
+        locations=settings.lake_formation_locations,
+        target=settings.schedule_target,
+        group=settings.schedule_group,
+        queue=settings.schedule_dead_letters.rpartition(":")[2] or "dq-dead-letters",
+        scheduler_role=settings.schedule_role.rpartition("/")[2] or "dq-scheduler",
+        lake_role=settings.lake_formation_role.rpartition("/")[2] or "dq-lake-reader",
+        governed=bool(settings.lake_formation),
+    )
+    return template(made)
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What the contracts of one topic have, gathered contract by contract."""
+
+    domain: str
+    databases: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    markers: set[str] = field(default_factory=set)
+    readers: set[str] = field(default_factory=set)
+
+
+def _domains(
+    topic: str,
+    contracts: Iterable[Contract],
+    tables: Iterable[TableSpec],
+    subscriptions: Sequence[Subscription],
+) -> list[Domain]:
+    """One for each topic, with the tables and readers of its contracts."""
+    form = topic.rpartition(":")[2] or _TOPIC
+    by_contract: dict[tuple[str, str], list[TableSpec]] = {}
+    for spec in tables:
+        key = spec.parameter(CONTRACT), spec.parameter(CONTRACT_VERSION)
+        by_contract.setdefault(key, []).append(spec)
+    found: dict[str, _Parts] = {}
+    for contract in contracts:
+        domain = (contract.domain or "") if "{domain}" in form else ""
+        if "{domain}" in form and not domain:
+            # Nobody hears of what it publishes.
+            continue
+        name = form.replace("{domain}", domain)
+        if not _TOPIC_NAME.fullmatch(name):
+            raise UsageError(
+                f"contract {contract.id!r}: its domain cannot stand in the name of a topic, {form}.",
+                "Write letters, digits, hyphens and underscores in 'domain'.",
+                at=contract.at("domain"),
+            )
+        parts = found.setdefault(name, _Parts(domain))
+        for spec in by_contract.get((contract.id, contract.version), ()):
+            parts.databases.add(spec.database)
+            if re.match("s3[an]?://", spec.location):
+                parts.folders.add(spec.location)
+            if spec.format not in OPEN_FORMATS:
+                parts.markers |= {dataset(one)[0].marker for one in contract.objects}
+        parts.readers |= {
+            account
+            for one in subscriptions
+            if one.identity == contract.identity and (account := _account(one))
+        }
+    return [
+        Domain(
+            parts.domain,
+            name,
+            sorted(parts.databases),
+            sorted(parts.folders),
+            sorted(parts.markers),
+            sorted(parts.readers),
+        )
+        for name, parts in found.items()
+    ]
+
+
+def _account(one: Subscription) -> str:
+    """Who reads in AWS, or "": the account of a role, which a topic would not take before it is there."""
+    return one.reader.split(":")[4] if one.reader.startswith("arn:") else one.reader
 
 
 @dataclass(frozen=True, slots=True)

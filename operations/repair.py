@@ -15,9 +15,9 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import DqError, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.lake.storage import PlacedPartition, Storages, files_for
-from dq.operations.catalog_tables import ServerOf, server_choice
 from dq.operations.data_places import placements
 from dq.operations.key_ownership import settled
+from dq.operations.register import ServerOf, server_choice
 from dq.operations.registry_files import each, load
 from dq.operations.runtime.context import World, called, located, registry_root
 from dq.operations.runtime.spark import opened

@@ -26,8 +26,8 @@ from dq.contracts.slo import ChangedDay, Cycle, Slo, changed_days
 from dq.dataquality.delivery import cycle_store, replay
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import Excuse
-from dq.operations.alerting import send
-from dq.operations.alerting.routes import FROM_CONTRACT
+from dq.operations import alerting
+from dq.operations.alerting import FROM_CONTRACT
 from dq.operations.key_ownership import settled
 from dq.operations.registry_files import load, slos
 from dq.operations.runtime.context import aware, called, here
@@ -309,7 +309,7 @@ class ExcuseOutcome:
     @property
     def exit_code(self) -> int:
         """As `dq excuse` ends: 4 an alert was not delivered, 3 a contract could not be read."""
-        return send.exit_code(self.drained) or (3 if self.findings else 0)
+        return alerting.exit_code(self.drained) or (3 if self.findings else 0)
 
     def as_list(self) -> list[dict[str, object]]:
         """What `dq excuse --format json` prints."""
@@ -358,7 +358,7 @@ def excuse(
         if not who or not why:
             raise UsageError("an excuse needs who and why.", "Write --by and --reason.")
         by_key = {promise.key: promise for promise in promises if slo in (None, promise.id)}
-        notify = send.teller(world, loaded.contracts, channel)
+        notify = alerting.teller(world, loaded.contracts, channel)
         dues_of = _requested(due, since, until)
         with store.write() as tx:
             requested = [
@@ -379,7 +379,7 @@ def excuse(
                 "no delivery is due then.",
                 "See 'dq schedule explain', and 'dq status --format json' for the past.",
             )
-        drained = send.send(world, store, channel)
+        drained = alerting.send(world, store, channel)
     said, findings = world.messages, (*loaded.findings, *wrong)
     return ExcuseOutcome(
         tuple(excuses), undo, len(turns), drained, findings, tuple(said.alerts), tuple(said.notes)

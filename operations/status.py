@@ -35,7 +35,7 @@ from dq.dataquality.delivery.skip_cache import remembered
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as audits
 from dq.dataquality.results.check_runs import StagedRun
-from dq.operations.alerting import send
+from dq.operations import alerting
 from dq.operations.key_ownership import settled
 from dq.operations.registry_files import Loaded, load, slos
 from dq.operations.runtime.context import World, called
@@ -96,7 +96,7 @@ class PromisesStanding:
             "incidents": [incident_as_row(one) for one in self.incidents],
             "audits": [_audit(one) for one in self.audited],
             "withdrawn": [_withdrawal(one) for one in self.withdrawn],
-            "outstanding": [send.outstanding_as_dict(one) for one in self.outstanding],
+            "outstanding": [alerting.outstanding_as_dict(one) for one in self.outstanding],
             "findings": [one.as_dict() for one in self.findings],
         }
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, UsageError, nearest
 from dq.contracts.yaml.parse import TEXT, read
-from dq.operations.gate import judge, official_schema, policy_of, written
+from dq.operations.gate import judge, official_schema, policy_of, unenforced, written
 from dq.operations.runtime.context import here
-from dq.operations.unenforced import unenforced
 from dq.validators.lint import lint_files, rules_of
 
 if TYPE_CHECKING:

@@ -2,32 +2,243 @@
 
 from __future__ import annotations
 
+import http.client
 import os
-from collections.abc import Mapping, Sequence
+import ssl
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from dq.alerts import metrics
 from dq.alerts.drain import Drained
+from dq.contracts.access.access_policy import WEB, web_address
+from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import CycleStatus, Finding, UsageError
-from dq.contracts.slo import Cycle
-from dq.dataquality.delivery import compliance, heartbeat
-from dq.dataquality.delivery.cycle import label
+from dq.contracts.slo import NOT_IN_FORCE, Cycle
+from dq.dataquality.delivery import compliance, cycle_store, heartbeat
+from dq.dataquality.delivery.cycle import SETTLE, Kept, MissingPart, Watched, label
+from dq.dataquality.delivery.notify import root_of
 from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.skip_cache import (
+    RestingContract,
+    appeared,
+    rest_of,
+    resting_contracts,
+    save_skipped,
+    spoken_of,
+)
 from dq.dataquality.delivery.tick import Tick, tick
-from dq.lake.storage import Storages
-from dq.operations.alerting import downstream, routes, send
+from dq.lake.storage import Files, SilentFiles, Storages
+from dq.operations import alerting
 from dq.operations.data_places import placed, resolved, with_folders
-from dq.operations.heartbeat import heartbeat_url, ping
 from dq.operations.key_ownership import close_withdrawn, settled, withdrawals
-from dq.operations.registry_files import load_watched, slos
-from dq.operations.runtime.context import World, aware, called
-from dq.operations.skip_cache import at_rest, lay_to_rest
+from dq.operations.metrics import is_loopback
+from dq.operations.registry_files import Loaded, load_watched, slos
+from dq.operations.runtime.context import World, aware, called, secret_in
 from dq.store.engine import Store
+
+VARIABLE = "DQ_HEARTBEAT_URL"
+SECONDS = 5.0
+_MEND = f"Correct {VARIABLE}, heartbeat_url in dq.toml, or the file that {VARIABLE}_FILE names."
+
+
+def heartbeat_url(world: World) -> str:
+    """The operator's URL; empty where there is none.
+
+    Raises UsageError, which does not quote it, for one that is not `https://…`; on the loopback `http` does.
+    """
+    file = world.environment.get(f"{VARIABLE}_FILE")
+    url = secret_in(Path(file), f"{VARIABLE}_FILE") if file else world.settings.heartbeat_url
+    if url:
+        _parts(url)
+    return url
+
+
+def ping(url: str, seconds: float = SECONDS) -> str | None:
+    """Asks for the URL once, following nothing; why that failed, or None. Takes at most `seconds`."""
+    ended: list[str | None] = []
+    # A thread, because a server that answers a byte at a time outlasts every timeout of a socket.
+    asking = threading.Thread(target=lambda: ended.append(_ask(_parts(url), seconds)), daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return ended[0] if ended else _late(seconds)
+
+
+def _ask(parts: SplitResult, seconds: float) -> str | None:
+    host, port = parts.hostname or "", parts.port
+    secure = parts.scheme == "https"
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=seconds, context=ssl.create_default_context())
+        if secure
+        else http.client.HTTPConnection(host, port, timeout=seconds)
+    )
+    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    try:
+        connection.request("GET", path, headers={"User-Agent": "dq", "Connection": "close"})
+        status = connection.getresponse().status
+    except TimeoutError:
+        return _late(seconds)
+    # What these say may quote the address.
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
+        return f"it could not be reached ({type(error).__name__})"
+    finally:
+        connection.close()
+    return None if 200 <= status < 300 else f"the answer was HTTP {status}"
+
+
+def _late(seconds: float) -> str:
+    return f"no answer within {seconds:g} s"
+
+
+def _parts(url: str) -> SplitResult:
+    address = web_address(url, WEB)
+    if address is None or not url.isascii():
+        raise UsageError("heartbeat_url is no URL that can be asked for.", _MEND)
+    if address.scheme != "https" and not is_loopback(address.host):
+        raise UsageError("heartbeat_url is not https, and not of this machine.", _MEND)
+    return urlsplit(url)
+
+
+@dataclass(slots=True)
+class Rest:
+    """What rests in this tick. Asked for each file in turn, it remembers what it was shown."""
+
+    folder: Path
+    terms: str
+    kept: dict[str, RestingContract]
+    contents: dict[str, str] = field(default_factory=dict)
+
+    def of(self, file: Path, content: bytes) -> str | None:
+        """The key of a contract that rests; None for one that is to be read."""
+        name, found = str(self.folder / file), sha256(content).hexdigest()
+        self.contents[name] = found
+        before = self.kept.get(name)
+        return before.contract if before is not None and before.content == found else None
+
+    def _resting(self) -> list[RestingContract]:
+        return [one for name, one in self.kept.items() if self.contents.get(name) == one.content]
+
+    @property
+    def slos(self) -> int:
+        """How many promises of this tick's files rest."""
+        return sum(one.slos for one in self._resting())
+
+    @property
+    def open(self) -> int:
+        """How many of their cycles are still missing."""
+        missing = (part for one in self._resting() for part in one.missing)
+        return len({part.cycle_id for part in missing if part.status == CycleStatus.MISSING})
+
+
+def at_rest(
+    world: World,
+    store: Store,
+    paths: Iterable[Path],
+    lookout: Lookout,
+    files_of: Callable[[str], Files],
+    *given: object,
+) -> Rest:
+    """What rests now under the settings of the operator and what else was `given` to the command.
+
+    Of what is missing below the `paths` nothing has come: that is looked for here.
+    """
+    own = world.settings
+    variables = {name: world.environment.get(name) for name in own.vars}
+    releases = [version(name) for name in (NAME, "tzdata", "holidays")]
+    said = [*releases, str(world.folder), repr(own), repr(variables), repr(given)]
+    terms = sha256("\0".join(said).encode()).hexdigest()
+    with store.read() as tx:
+        laid = resting_contracts(tx, terms, world.now(), cycle_store.open_states(tx, world.now()))
+        heard = spoken_of(tx) if any(one.missing for one in laid.values()) else set()
+    scope = [world.folder / path for path in paths]
+    # What another watcher has laid down is not looked for, and so it does not rest here.
+    quiet = {
+        name: one
+        for name, one in laid.items()
+        if not one.missing
+        or (name not in heard and any(Path(name).is_relative_to(folder) for folder in scope))
+    }
+    owners = {part: name for name, one in quiet.items() for part in one.missing}
+    woken = {owners[part] for part in appeared(lookout, list(owners), files_of)}
+    return Rest(world.folder, terms, {name: one for name, one in quiet.items() if name not in woken})
+
+
+def lay_to_rest(
+    world: World,
+    store: Store,
+    rest: Rest,
+    loaded: Loaded,
+    watched: Sequence[Watched],
+    findings: Iterable[Finding],
+) -> None:
+    """Keeps which of the contracts that were read rest now: all is well with them, or missing and told."""
+    now, troubled = world.now(), {finding.at.file for finding in findings}
+    promises: dict[str, list[Watched]] = {}
+    for one in watched:
+        promises.setdefault(one.slo.contract.key, []).append(one)
+    # A name that is not UTF-8 is shown otherwise than it is: such a contract does not rest.
+    quiet = {
+        one.key: name
+        for one in loaded.contracts
+        if one.status not in NOT_IN_FORCE and one.file not in troubled
+        if (name := str(rest.folder / one.file)) in rest.contents
+    }
+    if not quiet:
+        return
+    open_cycles: dict[str, dict[tuple[str, str, str], list[Kept]]] = {}
+    with store.read() as tx:
+        for key, kept in cycle_store.open_cycles(tx, now, quiet).items():
+            open_cycles.setdefault(key[0], {})[key] = kept
+    laid = []
+    for contract, name in quiet.items():
+        own = promises.get(contract, [])
+        # Nobody knows whether its place may be used.
+        if any(isinstance(one.files, SilentFiles) for one in own):
+            continue
+        missing = _missing(own, open_cycles.get(contract, {}), now)
+        if missing is None:
+            continue
+        parts, times = missing
+        until = min((*times, *_next_due(own, now)), default=None)
+        laid.append(
+            RestingContract(
+                name, rest.contents[name], rest.terms, contract, len(own), now, until, tuple(parts)
+            )
+        )
+    if laid:
+        with store.write() as tx:
+            save_skipped(tx, laid)
+
+
+def _missing(
+    own: Iterable[Watched], open_cycles: dict[tuple[str, str, str], list[Kept]], now: datetime
+) -> tuple[list[MissingPart], list[datetime]] | None:
+    """What is missing of a contract's promises, and when it is judged again; None where it may not rest."""
+    parts: list[MissingPart] = []
+    times: list[datetime] = []
+    by_key = {one.slo.key: one for one in own}
+    for key, cycles in open_cycles.items():
+        one = by_key.get(key)
+        root = root_of(one) if one else ""
+        for kept in cycles:
+            found = rest_of(one, root, kept, now, SETTLE) if one else None
+            if found is None:
+                return None
+            parts += found.parts
+            times += [found.until] if found.until is not None else []
+    return parts, times
+
+
+def _next_due(own: Iterable[Watched], now: datetime) -> list[datetime]:
+    first = (next(iter(one.slo.schedule.after(now)), None) for one in own)
+    return [due.at for due in first if due is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +253,7 @@ class WatchRequest:
     paths: tuple[Path, ...] = (Path(),)
     since: datetime | None = None
     server: str | None = None
-    channel: str = routes.FROM_CONTRACT
+    channel: str = alerting.FROM_CONTRACT
     trust_clock: bool = False
 
     def scope(self, world: World) -> str:
@@ -73,7 +284,7 @@ class WatchOutcome:
         """As `dq watch` ends: 4 alerts did not arrive, 3 something was not read, 1 a delivery is missing."""
         if self.tick is None:
             return 3
-        if self.drained is not None and (undelivered := send.exit_code(self.drained)):
+        if self.drained is not None and (undelivered := alerting.exit_code(self.drained)):
             return undelivered
         if self.tick.unknown or self.findings:
             return 3
@@ -89,7 +300,7 @@ class WatchOutcome:
             "findings": [finding.as_dict() for finding in self.findings],
             "sent": sent.sent,
             "waiting": sent.waiting,
-            "outstanding": [send.outstanding_as_dict(one) for one in sent.outstanding],
+            "outstanding": [alerting.outstanding_as_dict(one) for one in sent.outstanding],
         }
 
 
@@ -98,7 +309,7 @@ def watch(
     *,
     since: datetime | None = None,
     server: str | None = None,
-    channel: str = routes.FROM_CONTRACT,
+    channel: str = alerting.FROM_CONTRACT,
     trust_clock: bool = False,
     folder: Path | str | None = None,
     now: datetime | None = None,
@@ -144,24 +355,24 @@ def judge(world: World, store: Store, request: WatchRequest, lookout: Lookout) -
     loaded = settled(world, store, load_watched(store, paths, rest.of, world.note), paths, keep=True)
     promises, wrong = slos(loaded, world.note)
     ended = withdrawals(loaded, promises, wrong)
-    wrong += routes.refused(loaded.contracts, channel, world.settings)
+    wrong += alerting.refused(loaded.contracts, channel, world.settings)
     watching, refused = placed(promises, server, reach, files, lookout)
     watching = with_folders(store, watching)
     findings = [*loaded.findings, *wrong, *refused]
     scope = request.scope(world)
     with store.read() as tx:
         looked_at = heartbeat.looked_at(tx, scope)
-    downstream.keep(store, loaded, paths)
+    alerting.keep(store, loaded, paths)
     done = tick(
         store,
         watching,
         now,
-        send.teller(world, loaded.contracts, channel, server, loaded.resting),
+        alerting.teller(world, loaded.contracts, channel, server, loaded.resting),
         since=request.since,
         unread=set(loaded.resting.values()),
         withdrawn=ended,
-        past=send.teller_of_past(world, channel),
-        settle=downstream.settler(world),
+        past=alerting.teller_of_past(world, channel),
+        settle=alerting.settler(world),
         lookout=lookout,
         looked_at=looked_at,
     )
@@ -174,7 +385,7 @@ def judge(world: World, store: Store, request: WatchRequest, lookout: Lookout) -
     done = replace(done, slos=done.slos + rest.slos, open=done.open + rest.open)
     close_withdrawn(world, store, loaded)
     lay_to_rest(world, store, rest, loaded, watching, findings)
-    send.reroute(world, store, loaded.contracts, channel)
+    alerting.reroute(world, store, loaded.contracts, channel)
     return WatchOutcome(now, tick=done, findings=tuple(findings))
 
 
@@ -185,10 +396,10 @@ def deliver(
     outcome: WatchOutcome,
     patience: timedelta | None = None,
 ) -> WatchOutcome:
-    """Send what waits. See `send.send` for `patience`."""
+    """Send what waits. See `alerting.send` for `patience`."""
     if outcome.tick is None:
         return outcome
-    return replace(outcome, drained=send.send(world, store, request.channel, patience))
+    return replace(outcome, drained=alerting.send(world, store, request.channel, patience))
 
 
 def give_sign(world: World, store: Store, outcome: WatchOutcome) -> None:

@@ -19,7 +19,7 @@ from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.report import Report
 from dq.dataquality.results import results_table as results
-from dq.operations.alerting import routes, send
+from dq.operations import alerting
 from dq.operations.check import (
     Failed,
     Setup,
@@ -39,7 +39,7 @@ from dq.operations.check import (
     with_rules,
 )
 from dq.operations.key_ownership import settled
-from dq.operations.openlineage.recording import recording
+from dq.operations.openlineage import recording
 from dq.operations.registry_files import Loaded, load
 from dq.operations.runtime.context import here, processors
 from dq.operations.runtime.spark import at_need, at_once, session, together
@@ -119,13 +119,13 @@ def command(
     what = asked(partition, cycle, since, everything)
     store = world.store()
     loaded = settled(world, store, load(paths or [Path()], world.note))
-    unheard = routes.refused(loaded.contracts, channel, world.settings)
+    unheard = alerting.refused(loaded.contracts, channel, world.settings)
     output.notes([*loaded.findings, *unheard])
     neighbours = Neighbours.of(loaded.contracts)
     pairs = with_rules(objects(loaded, object), rule, neighbours)
     todo = with_places(world, tasks(store, pairs, what, server), server)
     read = formats(world, pairs, server)
-    tell = send.teller(world, loaded.contracts, channel, server)
+    tell = alerting.teller(world, loaded.contracts, channel, server)
     # Without a metastore, Spark would forget a table's name with the end of this process.
     hive = bool(results_table) and not results.is_path(results.place(results_table))
     threads = parallel or at_once(processors())
@@ -160,7 +160,7 @@ def command(
     check.reports(
         done, loaded.findings, format, oors.source("dq check", loaded.contracts, server, world.now())
     )
-    unsent = undelivered(send.send(world, store, channel))
+    unsent = undelivered(alerting.send(world, store, channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)

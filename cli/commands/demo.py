@@ -22,10 +22,9 @@ from dq.dataquality.delivery import compliance, heartbeat
 from dq.dataquality.delivery.tick import tick
 from dq.dataquality.results import check_runs
 from dq.lake.storage import Storages
-from dq.operations import demo, register
+from dq.operations import alerting, demo, register
 from dq.operations import demo as lake_tables
 from dq.operations import demo as scenario
-from dq.operations.alerting import send
 from dq.operations.check import Setup, run
 from dq.operations.gate import judge
 from dq.operations.registry_files import Loaded, load, slos, watched
@@ -163,20 +162,20 @@ def _play(world: World, loaded: Loaded, store: Store, made: demo.Producer) -> No
             count = made.deliver(frames[event.object], one, day, at)
             word = f"  ← {event.word}" if event.word else ""
             output.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
-        heard = send.teller(now, loaded.contracts, CHANNEL)
+        heard = alerting.teller(now, loaded.contracts, CHANNEL)
         done, looked_at = tick(store, watching, now.now(), heard, looked_at=looked_at), now.now()
         with store.write() as tx:
             heartbeat.beat(tx, at)
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
-            tell = send.teller(now, [contract], CHANNEL)
+            tell = alerting.teller(now, [contract], CHANNEL)
             with output.step(f"checking {one.name} {day or check_runs.TABLE}"):
                 report = run(
                     Setup(now, store, SparkAtNeed(lambda: made.spark), tell), contract, one, partition
                 )
             describe(report, quiet=True)
         _ticks.describe(done, quiet=True)
-        undelivered(send.send(now, store))
+        undelivered(alerting.send(now, store))
 
 
 def _title(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli.terminal import output
-from dq.operations.alerting.send import told
+from dq.operations.alerting import told
 from dq.operations.incidents import outbox
 
 

@@ -15,9 +15,17 @@ from dq.cli.terminal import output
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError, counted
 from dq.lake.storage import partition_folder
-from dq.operations import publish_audit as auditing
-from dq.operations.openlineage.recording import Recording, recording
-from dq.operations.publish import CatalogChoice, Delivered, PublishRequest, as_row, deliver, send_pending
+from dq.operations.openlineage import Recording, recording
+from dq.operations.publish import (
+    Audited,
+    CatalogChoice,
+    Delivered,
+    PublishRequest,
+    as_row,
+    deliver,
+    send_pending,
+)
+from dq.operations.publish import audit as audit_staged
 from dq.operations.registry_files import chosen, load
 from dq.operations.runtime.context import World, here, instant
 from dq.registry.publishing.publication import given_once
@@ -121,10 +129,10 @@ def _audited(
     format: output.ResultFormat,
     source: oors.Source,
     events: Recording | None,
-) -> auditing.Audited:
+) -> Audited:
     """What is staged, to be published; ends the command where that breaks the contract."""
     with nullcontext() if events is None else events.audited(contract, one, given.partition, staged) as ended:
-        found = auditing.audit(world, contract, one, given, choice, staged)
+        found = audit_staged(world, contract, one, given, choice, staged)
         if ended is not None:
             ended(found.report)
     if format is output.ResultFormat.OORS:

@@ -9,7 +9,7 @@ import typer
 from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.terminal import output
 from dq.lake.storage import partition_folder
-from dq.operations.catalog_tables import server_choice
+from dq.operations.register import server_choice
 from dq.operations.repair import RepairedTable, Repairs, run
 from dq.operations.runtime.context import here, registry_root
 from dq.operations.runtime.spark import opened

@@ -10,7 +10,7 @@ import typer
 
 from dq.cli.terminal import output
 from dq.dataquality.delivery.replay import Replayed
-from dq.operations.replay import replay_stored
+from dq.operations.audit import replay_stored
 from dq.operations.runtime.context import here, instant
 
 _DRAWN = 50

@@ -19,7 +19,7 @@ from dq.dataquality.delivery.compliance import Standing, beside, percent
 from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results.check_runs import StagedRun
-from dq.operations.alerting import send
+from dq.operations import alerting
 from dq.operations.runtime.context import World, here
 from dq.operations.status import Grouping, PromisesStanding, Quality, chosen_by, standings
 
@@ -83,7 +83,7 @@ def show_all(
         output.line()
         output.line(output.styled("Alerts that are not there", bold=True))
         for one in found.outstanding:
-            output.line(f"  {send.told(one)}")
+            output.line(f"  {alerting.told(one)}")
     return 3 if found.findings else 0
 
 

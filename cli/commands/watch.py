@@ -17,10 +17,9 @@ from dq.cli.options import CHANNEL, PATHS
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import DqError
 from dq.dataquality.delivery.probe_pool import Lookout
-from dq.operations.alerting import send
-from dq.operations.heartbeat import heartbeat_url
+from dq.operations import alerting
 from dq.operations.runtime.context import World, here, instant, pace
-from dq.operations.watch import WatchOutcome, WatchRequest, deliver, give_sign, judge
+from dq.operations.watch import WatchOutcome, WatchRequest, deliver, give_sign, heartbeat_url, judge
 from dq.store.engine import Store
 
 
@@ -86,9 +85,9 @@ def command(
     # Who trusts the clock trusts it as it is now, and not whatever becomes of it.
     later = replace(request, trust_clock=False)
     pressed = threading.Event()
-    send.listen(lambda: here(as_of, places), pressed, note)
+    alerting.listen(lambda: here(as_of, places), pressed, note)
     # What had to wait was sent in the pause already.
-    send.go_on(lambda: _survive(lambda: once(later, first=False)), pause, began, pressed)
+    alerting.go_on(lambda: _survive(lambda: once(later, first=False)), pause, began, pressed)
 
 
 def _survive(once: Callable[[], int]) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from dq.cli.terminal import output
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.operations.catalog_tables import Governed, governed_lines
-from dq.operations.register import RegisterOutcome
+from dq.operations.register import Governed, RegisterOutcome, governed_lines
 from dq.registry.apply import Ending, Logged, Result
 from dq.registry.diff import Action, ActionKind, CatalogPlan
 from dq.registry.plan import change_lines, render

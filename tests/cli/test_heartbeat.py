@@ -9,7 +9,7 @@ import pytest
 from fakes.heartbeats import Heartbeats
 from fakes.slack import TOKEN, FakeSlack
 
-from dq.operations.heartbeat import ping
+from dq.operations.watch import ping
 
 CANARIES = ("canary-5e5e", "canary-7f7f")
 

@@ -18,8 +18,8 @@ from fragments.openlineage import read_back
 
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.yaml.parse import read
-from dq.operations.openlineage.sender import EventSender, names
-from dq.operations.openlineage.transport import transport
+from dq.operations.openlineage import EventSender
+from dq.operations.openlineage_events import names, transport
 from dq.operations.runtime.context import World
 
 DAY = ("check", "--channel", "console", "--partition")
@@ -263,7 +263,7 @@ def test_no_settings_are_read_that_lie_in_the_working_folder(tmp_path, monkeypat
 
 WRITER = """
 import sys
-from dq.operations.openlineage.transport import transport
+from dq.operations.openlineage_events import transport
 send = transport(sys.argv[1], {}).emit
 for number in range(50):
     send({"writer": sys.argv[2], "number": number, "text": "x" * 30_000})
@@ -316,7 +316,7 @@ def test_a_dataset_is_called_as_the_standard_says(server, place, called):
 
 
 def test_a_delivery_is_a_run_whose_output_is_the_dataset(desk):
-    from dq.operations.openlineage.recording import recording
+    from dq.operations.openlineage import recording
     from dq.operations.runtime.context import here
 
     world: World = here(None, [desk.folder / "orders.odcs.yaml"])

@@ -16,7 +16,7 @@ from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.preparation import foreseen
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 from dq.validators.lint import lint, rules_of
 
 TOP = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from fakes.odcs import FILE, Feature, features
 from jsonschema import Draft201909Validator
 
 from dq.contracts.odcs import SUPPORTED
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 from dq.validators.lint import lint, rules_of
 
 RULES = rules_of()

@@ -8,7 +8,7 @@ import pytest
 from fakes.odcs import FILE, Mistake, document, mistakes
 
 from dq.contracts.shared.outcome import Finding
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 from dq.validators.lint import lint, rules_of
 
 RULES = rules_of()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.operations.catalog_tables import Governed, governed_as_dict
+from dq.operations.register import Governed, governed_as_dict
 from dq.registry.diff import StepKind
 from dq.registry.lake_formation.desired import (
     DataFilter,

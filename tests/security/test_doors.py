@@ -71,11 +71,12 @@ ALLOWED = {
         "door: finds what strangers may have laid there",
     ),
     # state of ours
-    ("operations/runtime/state_folder.py", "file"): (
-        "os.chmod os.fchmod os.listdir os.mkdir os.scandir .read_bytes",
-        "door: makes and vets the state folder; the kernel's own list of mounts",
+    ("operations/runtime/context.py", "file"): (
+        "os.chmod os.fchmod os.listdir os.mkdir os.scandir .read_bytes .is_dir .resolve .read_text",
+        "door: makes and vets the state folder; the kernel's own list of mounts; "
+        "whether a folder was named, and whether dq.toml lies in it; which start of the machine this is",
     ),
-    ("operations/runtime/state_folder.py", "output"): ("os.write", "the .gitignore of the state folder"),
+    ("operations/runtime/context.py", "output"): ("os.write", "the .gitignore of the state folder"),
     ("store/engine.py", "file"): (
         ".mkdir os.open .is_dir .iterdir .read_bytes .write_bytes tempfile.TemporaryDirectory",
         "the database that the operator, or the state folder, names; our own migrations, "
@@ -168,19 +169,19 @@ ALLOWED = {
         "logging.Logger",
         "keeps the client from logging",
     ),
-    ("operations/heartbeat.py", "host"): (
+    ("operations/watch.py", "host"): (
         "http.client.HTTPConnection http.client.HTTPSConnection ssl.create_default_context",
         "door: the operator's sign of life, one GET and no redirects",
     ),
-    ("operations/openlineage/transport.py", "host"): (
+    ("operations/openlineage_events.py", "host"): (
         "requests.TooManyRedirects",
         "door: the client of OpenLineage posts to the operator's endpoint, and follows no redirect",
     ),
-    ("operations/openlineage/transport.py", "file"): (
+    ("operations/openlineage_events.py", "file"): (
         "os.open",
         "door: the file for events that the operator names",
     ),
-    ("operations/openlineage/transport.py", "output"): ("os.write", "an event, into that file"),
+    ("operations/openlineage_events.py", "output"): ("os.write", "an event, into that file"),
     ("alerts/channels/_http.py", "host"): (
         "http.client.HTTPConnection http.client.HTTPSConnection socket.socket.shutdown "
         "ssl.create_default_context urllib.request.getproxies urllib.request.proxy_bypass",
@@ -243,10 +244,6 @@ ALLOWED = {
         "the demonstration's data, out of an installed package; the demonstration's "
         "tables, where no table is yet",
     ),
-    ("operations/runtime/context.py", "file"): (
-        ".is_dir .resolve .read_text",
-        "whether a folder was named, and whether dq.toml lies in it; which start of the machine this is",
-    ),
     ("operations/pull_request.py", "file"): (
         ".resolve",
         "whether a policy that is named lies in the checkout",
@@ -281,7 +278,7 @@ ALLOWED = {
         "our own report formats, by their files",
     ),
     # methods that only have the name of a path's
-    ("operations/alerting/send.py", "file"): (".open", "opens a channel"),
+    ("operations/alerting.py", "file"): (".open", "opens a channel"),
     ("operations/incidents.py", "file"): (".open", "opens a channel"),
     ("registry/catalogs/__init__.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from dq.contracts.shared.outcome import Finding
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 from dq.validators.lint import lint, rules_of
 
 HEAD = """\

@@ -14,7 +14,7 @@ from fakes import golden
 from dq.contracts.shared.install import BrokenShelf
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.parse import parse
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 from dq.validators import rule_page
 from dq.validators import rules as shelf
 from dq.validators.context import nothing

@@ -19,7 +19,7 @@ from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.local import sample
 from dq.dataquality.request import Request
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

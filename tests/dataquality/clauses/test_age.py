@@ -18,7 +18,7 @@ from dq.dataquality.clauses.coverage import promised
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.request import Request
-from dq.operations.unenforced import unenforced
+from dq.operations.gate import unenforced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,12 +1,19 @@
-"""Events of OpenLineage: facets and runs."""
+"""Events of OpenLineage: names of datasets, facets, runs, and where they are sent."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
+import requests
+import yaml
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
     DatasetFacet,
@@ -23,13 +30,79 @@ from openlineage.client.facet_v2 import (
     tags_run,
     test_run,
 )
+from openlineage.client.serde import Serde
+from openlineage.client.transport import Config, Transport, get_default_factory
+from openlineage.client.transport.http import HttpConfig, HttpTransport
 from openlineage.client.uuid import generate_new_uuid
 
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.access.access_policy import WEB, web_address
+from dq.contracts.access.access_policy import parse as parse_address
+from dq.contracts.access.data_location import DataPlace
+from dq.contracts.access.files import read_own
+from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server
 from dq.contracts.shared.install import NAME, release
-from dq.contracts.shared.outcome import UNTOLD, CheckResult, Status
+from dq.contracts.shared.outcome import UNTOLD, CheckResult, Status, TextFault, UsageError
 from dq.dataquality.report import Report
-from dq.operations.openlineage.sender import DatasetName
+
+# Names of datasets. The place of the files is the name, as the integration of Spark has it; where a catalog
+# knows the table too, that name is a symlink. Source: https://openlineage.io/docs/spec/naming.
+
+# Clusters name themselves by host and port; these are the ports of the field.
+_HIVE_PORT = "10000"
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+class DatasetName(NamedTuple):
+    """The two parts of a dataset's identity."""
+
+    namespace: str
+    name: str
+
+
+def names(
+    place: DataPlace, server: Server, one: SchemaObject, environment: Mapping[str, str]
+) -> list[DatasetName]:
+    """What the dataset is called, and behind it the other names that it goes by; none where nobody knows.
+
+    A server of Glue without an account, or on a machine that names no region, gives the place of the files
+    alone.
+    """
+    made = [of_files(place.path)] if place.path else []
+    made.append(_of_table(place, server, one.column, environment))
+    return [name for name in made if name is not None]
+
+
+def of_files(path: str) -> DatasetName | None:
+    """What a folder of files is called; None for what is no address."""
+    address = parse_address(path)
+    if isinstance(address, TextFault):
+        return None
+    below = "/".join(address.segments)
+    if not address.scheme:
+        return DatasetName("file", os.path.abspath(str(address)))  # noqa: PTH100  no link is followed
+    # Object stores have keys, machines have paths.
+    hosted = address.scheme in ("hdfs", "webhdfs", "swebhdfs", "abfs", "abfss", "wasb", "wasbs")
+    return DatasetName(f"{address.scheme}://{address.host}", f"/{below}" if hosted else below or "/")
+
+
+def _of_table(
+    place: DataPlace, server: Server, table: str, environment: Mapping[str, str]
+) -> DatasetName | None:
+    if place.type == "glue":
+        region = next((environment[name] for name in _REGIONS if environment.get(name)), None)
+        account = server.get("account")
+        if not region or not account:
+            return None
+        return DatasetName(f"arn:aws:glue:{region}:{account}", f"table/{place.database}/{table}")
+    if place.type == "hive":
+        host, port = server.get("host") or "", server.get("port") or _HIVE_PORT
+        return DatasetName(f"hive://{host}:{port}", f"{place.database}.{table}")
+    if place.type == "iceberg":
+        catalog = (server.get("catalogUrl") or "").rstrip("/")
+        parts = [server.get("namespace") or place.database, table]
+        return DatasetName(catalog, ".".join(part for part in parts if part)) if catalog else None
+    return None
+
 
 # What a check found, as the facets that OpenLineage has for it. No row of the data is in any of them.
 
@@ -286,3 +359,95 @@ def _job(verb: str, subject: LineageSubject) -> Job:
 
 def _time(at: datetime) -> str:
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+# How events leave: appended to a file, posted to a URL, or as a file of OpenLineage's own settings says.
+
+KEY = "OPENLINEAGE_API_KEY"
+_ENDPOINT = "api/v1/lineage"
+_MEND = "Correct DQ_LINEAGE, or lineage in dq.toml."
+
+
+class _OneAnswer(requests.Session):
+    """Follows nothing, reads no answer's body, and sends no password of `.netrc`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.auth = lambda request: request
+
+    def request(self, *given: Any, **options: Any) -> requests.Response:
+        answer = super().request(*given, **options | {"stream": True, "allow_redirects": False})
+        if answer.is_redirect:
+            answer.close()
+            raise requests.TooManyRedirects("it sends to another address, which dq does not follow")
+        return answer
+
+
+class AppendedLines(Transport):
+    """One line of JSON for each event, whole also where several processes write."""
+
+    kind = "dq_file"
+    config_class = Config
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def emit(self, event: Any) -> None:
+        line = Serde.to_json(event).encode() + b"\n"
+        # Without O_NONBLOCK, a FIFO that nobody reads would keep us waiting.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+        file = os.open(self.path, flags, 0o600)
+        try:
+            if sys.platform != "win32":
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX)
+            while line:
+                line = line[os.write(file, line) :]
+        finally:
+            os.close(file)
+
+
+def transport(target: str, environment: Mapping[str, str]) -> Transport:
+    """What the setting `lineage` names: a URL, a file of settings (`.yml`, `.yaml`), or a file for lines.
+
+    Raises UsageError, which quotes no URL, for what cannot be understood.
+    """
+    if target.startswith(("http://", "https://")):
+        return _http(target, environment)
+    path = Path(target)
+    if path.suffix in (".yml", ".yaml"):
+        return _of_settings(path)
+    return AppendedLines(path)
+
+
+def _http(url: str, environment: Mapping[str, str]) -> Transport:
+    if not url.isascii() or web_address(url, WEB) is None:
+        raise UsageError("lineage is no URL that can be posted to.", _MEND)
+    parts = urlsplit(url)
+    key = environment.get(KEY)
+    return HttpTransport(
+        HttpConfig.from_dict(
+            {
+                "url": f"{parts.scheme}://{parts.netloc}",
+                "endpoint": parts.path.strip("/") or _ENDPOINT,
+                "retry": {"total": 1, "connect": 1, "read": 0},
+                "session": _OneAnswer(),
+                **({"auth": {"type": "api_key", "apiKey": key}} if key else {}),
+            }
+        )
+    )
+
+
+def _of_settings(path: Path) -> Transport:
+    """As the client makes it of the section `transport`; no other file of it is looked for or read."""
+    try:
+        written = yaml.safe_load(read_own(path).decode())
+        made = get_default_factory().create(dict(written["transport"]))
+    # What is wrong in there is said by whatever the file names, a class of the operator's own too.
+    except Exception as error:
+        reason = f"OpenLineage does not understand it ({type(error).__name__})"
+        raise UsageError(f"{path}: {reason}.", "Write 'transport: {type: http, url: …}'.") from error
+    if isinstance(made, HttpTransport):
+        made.session = _OneAnswer()
+    return made

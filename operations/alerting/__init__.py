@@ -1,1 +1,0 @@
-"""Alerts as operations send them: routes, what is added to them, channels."""

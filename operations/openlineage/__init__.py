@@ -1,1 +1,0 @@
-"""Events of OpenLineage for what checks and publications do."""
