@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dq.cli.terminal import output, progress
+from dq.cli.terminal import output
 from dq.operations.runtime.context import MESSAGES, Messages, instant
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class TerminalMessages(Messages):
     def step(self, what: str) -> AbstractContextManager[None]:
         return output.step(what)
 
-    def progress(self, total: int) -> progress.Progress:
-        return progress.Progress(total)
+    def progress(self, total: int) -> output.Progress:
+        return output.Progress(total)
 
     def program_output(self) -> AbstractContextManager[None]:
         return output.others()

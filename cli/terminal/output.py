@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -469,3 +470,41 @@ def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _finite(inner) for key, inner in value.items()}
     return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+@dataclass(slots=True)
+class Progress:
+    """Told by many threads what begins and ends; `total` is how many pieces there are."""
+
+    total: int
+    clock: Callable[[], float] = time.monotonic
+    live: bool = field(default_factory=is_live)
+    _running: list[str] = field(default_factory=list)
+    _done: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[None]:
+        """One piece, from its beginning to its end, however it ends."""
+        begun = self.clock()
+        with self._lock:
+            self._running.append(what)
+            self._draw()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(what)
+                self._done += 1
+                if not self.live:
+                    note(f"  done: checking {what} ({self.clock() - begun:.1f} s)")
+                self._draw()
+
+    def close(self) -> None:
+        """Wipes the line, so that what follows stands alone."""
+        if self.live:
+            live("")
+
+    def _draw(self) -> None:
+        if self.live:
+            live(f"  … {self._done} of {self.total} checked; now {', '.join(self._running)}")

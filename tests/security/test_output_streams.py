@@ -36,7 +36,7 @@ from dq.cli.main import application, names, run
 from dq.cli.shown import check
 from dq.cli.shown import check as oors
 from dq.cli.terminal import output
-from dq.cli.terminal.progress import Progress
+from dq.cli.terminal.output import Progress
 from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import (
     CheckResult,
