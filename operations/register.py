@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
@@ -446,9 +446,8 @@ EXPIRED = "subscription-expired"
 
 def approved_subscriptions(world: World, root: Path, ids: Collection[str]) -> AgreedSubscriptions:
     """The subscriptions of a registry as the gate sees them now; `ids` are those of its contracts."""
-    rules, today = rules_of(), world.now().date()
-    given = gathered(root, [root])(ids)
-    judged = judge_subscriptions(Gate(rules, policy_of(written(root, None), rules), today), given, ids)
+    given, today = gathered(root, [root])(ids), world.now().date()
+    judged = judge_subscriptions(Gate(rules_of(), _policy(root), today), given, ids)
     # A policy may make an error of it; it is acted on all the same.
     findings = tuple(one for one in judged if one.severity.blocks and one.rule != EXPIRED)
     wrong = {one.at.file for one in findings}
@@ -463,6 +462,24 @@ def approved_subscriptions(world: World, root: Path, ids: Collection[str]) -> Ag
         else:
             unclear.add(file)
     return AgreedSubscriptions(tuple(found), findings, frozenset(unclear))
+
+
+@dataclass(frozen=True, slots=True)
+class TablesRun:
+    """A run of `dq register` whose tables are planned, and applied where that was asked for."""
+
+    world: World
+    store: Store
+    request: RegisterRequest
+    catalog_id: str
+    contracts: Sequence[Contract]
+    plan: CatalogPlan
+    results: Sequence[Result]
+
+    @property
+    def behind(self) -> frozenset[Key]:
+        """The tables that could not be made as their contracts say."""
+        return frozenset(result.action.key for result in self.results if result.error is not None)
 
 
 # The schedules of EventBridge that `dq register` keeps, where settings name what they start.
@@ -513,60 +530,46 @@ def schedule_terms(world: World, catalog: str, registry: str) -> ScheduleTerms |
     return made if catalog == "glue" else None
 
 
-def keep_schedules(
-    world: World,
-    terms: ScheduleTerms,
-    contracts: Sequence[Contract],
-    plan: CatalogPlan,
-    results: Sequence[Result],
-    store: Store,
-    catalog_id: str,
-    *,
-    role: str,
-    whole: bool,
-    apply_it: bool,
-    prune: bool,
-    most: int | None,
-) -> tuple[Governed, list[str]]:
-    """Plans the schedules of promises, and applies that where asked; and gives why none is pruned."""
+def keep_schedules(run: TablesRun, terms: ScheduleTerms, *, whole: bool) -> tuple[Governed, list[str]]:
+    """Plan the schedules of promises, and apply that where asked; and give why none is pruned.
+
+    Without the `whole` registry none is pruned.
+    """
     from dq.registry.scheduler.client import connect_scheduler
     from dq.registry.scheduler.plan import ScheduleNotes, apply_schedules, plan_schedules, wanted_schedules
 
+    request, contracts = run.request, run.contracts
     in_force = [one for one in contracts if one.status not in NOT_IN_FORCE or one.status == RETIRED]
     wanted = wanted_schedules(in_force, terms.registry)
-    notes = ScheduleNotes(store, catalog_id, terms.group, terms.registry)
+    notes = ScheduleNotes(run.store, run.catalog_id, terms.group, terms.registry)
     try:
-        scheduler = connect_scheduler(role)
+        scheduler = connect_scheduler(request.role_arn)
         made = plan_schedules(
             scheduler,
             terms,
             wanted,
             notes.all(),
             held={one.key for one in contracts if one not in in_force},
-            waiting=_waiting(wanted, plan, results),
+            waiting=_waiting(wanted, run),
             whole=whole,
         )
     except Unreadable as error:
         # What became of the tables is told all the same.
         return Governed(_SCHEDULES, findings=wanted.findings, error=error), []
-    count = len(made.orphans)
-    allowed = limit(made.ours) if most is None else most
-    unpruned = []
-    if prune and count > allowed:
-        said = f"{count} of {made.ours} schedules would go, and {allowed} may"
-        unpruned.append(f"{said}; if they shall, say --prune-limit {count}")
-    done = apply_schedules(scheduler, notes, terms, made, prune=prune and not unpruned) if apply_it else []
-    told = (*made.notes, *_clock_changes(world, wanted, made))
+    prune = request.prune and whole
+    unpruned = _too_many("schedules", len(made.orphans), made.ours, request.prune_limit) if prune else []
+    prune = prune and not unpruned
+    done = apply_schedules(scheduler, notes, terms, made, prune=prune) if request.apply else []
+    told = (*made.notes, *_clock_changes(run.world, wanted, made))
     return Governed(_SCHEDULES, made.steps, told, done, wanted.findings, made.foreign), unpruned
 
 
-def _waiting(wanted: WantedSchedules, plan: CatalogPlan, results: Sequence[Result]) -> set[str]:
+def _waiting(wanted: WantedSchedules, run: TablesRun) -> set[str]:
     """The entries whose table is not as its contract says, or will not be after this run."""
-    behind = {one.action.key for one in results if one.error is not None}
     ready = {
         tuple(action.wanted.parameter(name) for name in (CONTRACT, CONTRACT_VERSION, OBJECT))
-        for action in plan.actions
-        if action.wanted is not None and action.kind in _READY and action.key not in behind
+        for action in run.plan.actions
+        if action.wanted is not None and action.kind in _READY and action.key not in run.behind
     }
     return {
         name
@@ -617,30 +620,17 @@ def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
     return parts if catalog == "glue" else ()
 
 
-def govern(
-    world: World,
-    agreed: AgreedSubscriptions,
-    contracts: Sequence[Contract],
-    plan: CatalogPlan,
-    results: Sequence[Result],
-    store: Store,
-    catalog_id: str,
-    *,
-    role: str,
-    account: str,
-    apply_it: bool,
-) -> Governed:
-    """Plans Lake Formation for the tables of a plan of the catalog, and applies it where asked."""
+def govern(run: TablesRun, agreed: AgreedSubscriptions) -> Governed:
+    """Plan Lake Formation for the tables of a plan of the catalog, and apply it where asked."""
     from dq.registry.lake_formation.client import connect_lake
     from dq.registry.lake_formation.desired import wanted_grants, wanted_tags
     from dq.registry.lake_formation.plan import LakeTerms, apply_lake, plan_lake
 
-    settings, today = world.settings, world.now().date()
-    parts = settings.lake_formation
-    behind = frozenset(one.action.key for one in results if one.error is not None)
-    tables = _tables(plan)
-    wanted = {key: spec for key, spec in tables.items() if key not in {one.key for one in plan.orphans}}
-    current = {key: spec for key, spec in wanted.items() if key not in behind}
+    settings, today = run.world.settings, run.world.now().date()
+    parts, contracts, request = settings.lake_formation, run.contracts, run.request
+    tables, orphans = _tables(run.plan), {action.key for action in run.plan.orphans}
+    wanted = {key: spec for key, spec in tables.items() if key not in orphans}
+    current = {key: spec for key, spec in wanted.items() if key not in run.behind}
     over = [one for one in agreed.subscriptions if one.over(today)]
     terms = LakeTerms(
         {key: spec.location for key, spec in tables.items()},
@@ -651,15 +641,15 @@ def govern(
         grants=wanted_grants(agreed.subscriptions, contracts, wanted, today) if "grants" in parts else None,
         ended=wanted_grants(over, contracts, wanted),
         unclear=agreed.unclear,
-        behind=behind,
+        behind=run.behind,
     )
     try:
-        lake = connect_lake(role, account, catalog_id.split(":")[1])
-        made = plan_lake(lake, store, catalog_id, terms)
+        lake = connect_lake(request.role_arn, request.catalog_id, run.catalog_id.split(":")[1])
+        made = plan_lake(lake, run.store, run.catalog_id, terms)
     except Unreadable as error:
         # What became of the tables is told all the same.
         return Governed(_LAKE_FORMATION, findings=agreed.findings, error=error)
-    done = apply_lake(lake, store, catalog_id, made) if apply_it else []
+    done = apply_lake(lake, run.store, run.catalog_id, made) if request.apply else []
     return Governed(_LAKE_FORMATION, made.steps, made.notes, done, agreed.findings)
 
 
@@ -714,17 +704,6 @@ def landing_zone(
     return template(made)
 
 
-@dataclass(slots=True)
-class _Parts:
-    """What the contracts of one topic have, gathered contract by contract."""
-
-    domain: str
-    databases: set[str] = field(default_factory=set)
-    folders: set[str] = field(default_factory=set)
-    markers: set[str] = field(default_factory=set)
-    readers: set[str] = field(default_factory=set)
-
-
 def _domains(
     topic: str,
     contracts: Iterable[Contract],
@@ -737,42 +716,39 @@ def _domains(
     for spec in tables:
         key = spec.parameter(CONTRACT), spec.parameter(CONTRACT_VERSION)
         by_contract.setdefault(key, []).append(spec)
-    found: dict[str, _Parts] = {}
+    by_domain: dict[str, list[Contract]] = {}
     for contract in contracts:
         domain = (contract.domain or "") if "{domain}" in form else ""
         if "{domain}" in form and not domain:
             # Nobody hears of what it publishes.
             continue
-        name = form.replace("{domain}", domain)
-        if not _TOPIC_NAME.fullmatch(name):
+        if not _TOPIC_NAME.fullmatch(form.replace("{domain}", domain)):
             raise UsageError(
                 f"contract {contract.id!r}: its domain cannot stand in the name of a topic, {form}.",
                 "Write letters, digits, hyphens and underscores in 'domain'.",
                 at=contract.at("domain"),
             )
-        parts = found.setdefault(name, _Parts(domain))
-        for spec in by_contract.get((contract.id, contract.version), ()):
-            parts.databases.add(spec.database)
-            if re.match("s3[an]?://", spec.location):
-                parts.folders.add(spec.location)
-            if spec.format not in OPEN_FORMATS:
-                parts.markers |= {dataset(one)[0].marker for one in contract.objects}
-        parts.readers |= {
-            account
-            for one in subscriptions
-            if one.identity == contract.identity and (account := _account(one))
-        }
-    return [
-        Domain(
-            parts.domain,
-            name,
-            sorted(parts.databases),
-            sorted(parts.folders),
-            sorted(parts.markers),
-            sorted(parts.readers),
+        by_domain.setdefault(domain, []).append(contract)
+    found = []
+    for domain, published in by_domain.items():
+        identities = {contract.identity for contract in published}
+        specs = [
+            (contract, spec)
+            for contract in published
+            for spec in by_contract.get((contract.id, contract.version), ())
+        ]
+        marked = [contract for contract, spec in specs if spec.format not in OPEN_FORMATS]
+        found.append(
+            Domain(
+                domain,
+                form.replace("{domain}", domain),
+                databases=sorted({spec.database for _, spec in specs}),
+                folders=sorted({spec.location for _, spec in specs if re.match("s3[an]?://", spec.location)}),
+                markers=sorted({dataset(one)[0].marker for contract in marked for one in contract.objects}),
+                readers=sorted({_account(one) for one in subscriptions if one.identity in identities} - {""}),
+            )
         )
-        for name, parts in found.items()
-    ]
+    return found
 
 
 def _account(one: Subscription) -> str:
@@ -940,7 +916,9 @@ def run(world: World, store: Store, request: RegisterRequest) -> RegisterOutcome
     stale: list[DqError] = []
     if request.plan is not None:
         plan, stale = agreed(request.plan, plan, registry, target.id)
-    unpruned = (unclear or _too_many(plan, request.prune_limit)) if request.prune else []
+    unpruned = []
+    if request.prune:
+        unpruned = unclear or _too_many("tables", len(plan.orphans), plan.ours, request.prune_limit)
     results: list[Result] = []
     if request.apply:
         results = apply(
@@ -953,36 +931,14 @@ def run(world: World, store: Store, request: RegisterRequest) -> RegisterOutcome
         )
     governed: list[Governed] = []
     whole_plan = not request.refresh_only and request.plan is None
+    tables_run = TablesRun(world, store, request, target.id, loaded.contracts, plan, results)
     if parts and whole_plan:
-        governed.append(
-            govern(
-                world,
-                _subscriptions(world, root, loaded.contracts, parts),
-                loaded.contracts,
-                plan,
-                results,
-                store,
-                target.id,
-                role=request.role_arn,
-                account=request.catalog_id,
-                apply_it=request.apply,
-            )
-        )
+        # Without grants, nothing is asked of who subscribes.
+        ids = {contract.id for contract in loaded.contracts}
+        agreeing = approved_subscriptions(world, root, ids) if "grants" in parts else AgreedSubscriptions()
+        governed.append(govern(tables_run, agreeing))
     if timing is not None and whole_plan:
-        scheduled, kept = keep_schedules(
-            world,
-            timing,
-            loaded.contracts,
-            plan,
-            results,
-            store,
-            target.id,
-            role=request.role_arn,
-            whole=not unclear,
-            apply_it=request.apply,
-            prune=request.prune and not unclear,
-            most=request.prune_limit,
-        )
+        scheduled, kept = keep_schedules(tables_run, timing, whole=not unclear)
         governed.append(scheduled)
         unpruned = [*unpruned, *kept]
     if (parts or timing is not None) and not whole_plan:
@@ -1033,22 +989,12 @@ def allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
     return frozenset(grade for grade, permitted in grades.items() if permitted)
 
 
-def _subscriptions(
-    world: World, root: Path, contracts: Iterable[Contract], parts: Collection[str]
-) -> AgreedSubscriptions:
-    """The subscriptions by which grants are given; none where no grants are kept."""
-    if "grants" not in parts:
-        return AgreedSubscriptions()
-    return approved_subscriptions(world, root, {contract.id for contract in contracts})
-
-
-def _too_many(plan: CatalogPlan, most: int | None) -> list[str]:
-    count, most = len(plan.orphans), limit(plan.ours) if most is None else most
+def _too_many(what: str, count: int, ours: int, most: int | None) -> list[str]:
+    """Why so many of ours may not go, if so; `most` is how many may, by default as `limit` says."""
+    most = limit(ours) if most is None else most
     if count <= most:
         return []
-    return [
-        f"{count} of {plan.ours} tables would go, and {most} may; if they shall, say --prune-limit {count}"
-    ]
+    return [f"{count} of {ours} {what} would go, and {most} may; if they shall, say --prune-limit {count}"]
 
 
 def plan_as_dict(plan: CatalogPlan, results: Sequence[Result]) -> dict[str, object]:
