@@ -36,16 +36,16 @@ format: install  ## let ruff mend what it can
 SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 # Classes of Spark as a JVM has laid them out: another JVM starts in two thirds of the time with them.
-ARCHIVES = .venv/spark-classes.jsa .venv-spark35/spark-classes.jsa
+ARCHIVES = .venv/spark-classes.jsa .venv-spark35/spark-classes.jsa .venv-spark43/spark-classes.jsa
 
 # The longest first; nothing is installed or archived again before them, so that they begin in this order: what
 # waits for a file of its own begins last of all. Each waits at times, for Spark or for a child: a third one fills
 # what two leave idle.
-PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes lint $(MORE)
+PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes test-spark43 lint $(MORE)
 
-ready: install install-spark35 $(ARCHIVES)
+ready: install install-spark35 install-spark43 $(ARCHIVES)
 
-test:  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
+test:  ## lint, types, floors, all tests on Spark 4.0, and subsets on 3.5 and 4.3
 	@$(MAKE) --no-print-directory --jobs=2 ready
 	@echo "Three parts run at a time, for 15 to 20 minutes on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
@@ -69,8 +69,8 @@ test-%: export TMPDIR := $(or $(TMPDIR),$(ROOMY),/tmp)
 .venv/spark-classes.jsa: uv.lock | install
 	$(RUN) python tests/fakes/jvm.py
 
-.venv-spark35/spark-classes.jsa: uv.lock | install-spark35
-	.venv-spark35/bin/python tests/fakes/jvm.py
+.venv-spark%/spark-classes.jsa: uv.lock | install-spark%
+	.venv-spark$*/bin/python tests/fakes/jvm.py
 
 test-spark40: install .venv/spark-classes.jsa  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
 	$(RUN) $(TESTS) -m spark $(filter-out $(LAKES) $(LAKES:%=%/%),$(SPARK))
@@ -80,6 +80,13 @@ test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg a
 
 test-spark35: install-spark35 .venv-spark35/spark-classes.jsa  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike" $(SPARK)
+
+# What another line of Spark has changed before: how files are read and typed, and what its errors look like.
+NEWEST = tests/dataquality/spark tests/dataquality/test_formats.py tests/dataquality/test_bad_data.py \
+    tests/dataquality/test_frames.py
+
+test-spark43: install-spark43 .venv-spark43/spark-classes.jsa  ## reading and typing of files on Spark 4.3, the newest
+	.venv-spark43/bin/$(TESTS) -m "spark and not slow" $(NEWEST)
 
 # Thirds of what needs no session, so that no part goes on alone when all others have ended.
 CLI = tests/alerts tests/cli tests/store
@@ -94,8 +101,8 @@ test-portal: install  ## the tests of the portal and the catalogs that no sessio
 test-plain: install  ## all other tests, which no session is made for
 	$(RUN) $(TESTS) -m "not spark" $(addprefix --ignore=,$(CLI) $(PORTAL))
 
-install-spark35: $(UV)
-	@$(if $(INSTALLED),,UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-extra airflow --no-group spark40 --group spark35)
+install-spark35 install-spark43: install-spark%: $(UV)
+	@$(if $(INSTALLED),,UV_PROJECT_ENVIRONMENT=.venv-spark$* $(UV) sync --quiet --frozen --all-extras --no-extra airflow --no-group spark40 --group spark$*)
 
 test-airflow: $(UV)  ## the operators and the sensor in a real Airflow on SQLite, in .venv-airflow
 	@UV_PROJECT_ENVIRONMENT=.venv-airflow $(UV) sync --quiet --frozen --all-extras
@@ -152,6 +159,6 @@ bench: install  ## the quick form of every benchmark
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(RUN) python $$b --quick || exit 1; done
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-airflow .venv-spark35 .uv build $(DIST) dq-demo .dq $(SBOM)
+	rm -rf .venv .venv-airflow .venv-spark35 .venv-spark43 .uv build $(DIST) dq-demo .dq $(SBOM)
 
-.PHONY: ready kit test-dbt dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-cli test-lakes test-plain test-portal test-spark35 test-spark40 bench clean
+.PHONY: ready kit test-dbt dist docs goldens pictures help light lock sbom install install-spark35 install-spark43 demo lint format test test-airflow test-cli test-lakes test-plain test-portal test-spark35 test-spark40 test-spark43 bench clean
