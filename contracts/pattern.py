@@ -6,9 +6,11 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, reduce
 from itertools import pairwise, product
+from operator import or_
 from typing import NoReturn
 
 from dq.contracts.shared.outcome import TextFault
@@ -197,7 +199,7 @@ class Automaton:
 
     def looked(self, part: Fragment) -> Fragment:
         """A lookaround: its ways are tried, and end."""
-        return Fragment(part.first, {}, 1, False, frozenset(), False)
+        return Fragment(part.first, free=False)
 
     def repeated(self, part: Fragment, since: int, low: int, high: int | None) -> Fragment:
         """The part, whose positions are those since a number, so many times."""
@@ -225,7 +227,7 @@ class Automaton:
         for number, one in reversed(list(enumerate(copies))):
             made = self.then(one, made)
             if number >= low:
-                made = Fragment(made.first, made.last, min(2, made.empty + 1), False, made.sure, True)
+                made = replace(made, empty=min(2, made.empty + 1), begins=False, free=True)
         return made
 
     def _copied(self, part: Fragment, since: int, end: int) -> Fragment:
@@ -237,9 +239,7 @@ class Automaton:
         self.follow += [{to + by: ways for to, ways in one.items()} for one in self.follow[since:end]]
         first = {one + by: ways for one, ways in part.first.items()}
         last = {one + by: ways for one, ways in part.last.items()}
-        return Fragment(
-            first, last, part.empty, part.begins, frozenset(one + by for one in part.sure), part.free
-        )
+        return replace(part, first=first, last=last, sure=frozenset(one + by for one in part.sure))
 
     def _linked(self, one: Fragment, other: Fragment, ways: int) -> None:
         self.spend(len(one.last) * len(other.first))
@@ -605,21 +605,6 @@ _MANY = TEXT**3
 Follow = list[Mapping[int, int]]
 
 
-def judge(automaton: Automaton, whole: Fragment) -> None:
-    """Raises TooAmbiguous where a search for the pattern may take too long on some text."""
-    graph = _Graph(automaton, whole)
-    graph.refuse_steps(*graph.shares())
-
-
-def steps(automaton: Automaton, whole: Fragment) -> int:
-    """Return the most steps that a search for the pattern takes in a text of the automaton's length.
-
-    Raises TooAmbiguous where they grow exponentially with the text.
-    """
-    length, ways, straight, _ = _Graph(automaton, whole).shares()
-    return length * ways * straight
-
-
 @dataclass(frozen=True, slots=True)
 class _Loop:
     """Positions that lead to each other, the characters of one of them at least, and of how long a text."""
@@ -649,7 +634,7 @@ class _Graph:
         found = [
             _Loop(
                 frozenset(group),
-                _either(self.letters[one] for one in group),
+                reduce(or_, (self.letters[one] for one in group)),
                 max(self.takes[one] for one in group),
             )
             for group in _components(follow)
@@ -694,8 +679,17 @@ class _Graph:
         ways, sharing = self._shared_out(follow, loops)
         return max((one.takes for one in loops), default=1), ways, self._straight(follow), sharing
 
-    def refuse_steps(self, length: int, ways: int, straight: int, sharing: tuple[_Loop, ...]) -> None:
-        """Raises TooAmbiguous where the steps are too many."""
+    def steps(self) -> int:
+        """Return the most steps of a search in a text of the automaton's length.
+
+        Raises TooAmbiguous where they grow exponentially with the text.
+        """
+        length, ways, straight, _ = self.shares()
+        return length * ways * straight
+
+    def refuse_steps(self) -> None:
+        """Raises TooAmbiguous where a search may take too long on some text."""
+        length, ways, straight, sharing = self.shares()
         if length * ways * straight <= MAX_STEPS:
             return
         if ways == 1:
@@ -779,13 +773,6 @@ class _Graph:
         return len(levels)
 
 
-def _either(numbers: Iterable[int]) -> int:
-    made = 0
-    for one in numbers:
-        made |= one
-    return made
-
-
 def _components(follow: Follow) -> Iterator[list[int]]:
     """Positions that lead to each other, as groups; a group comes after all that it leads to (Tarjan)."""
     number: dict[int, int] = {}
@@ -861,8 +848,8 @@ def in_sql(pattern: str) -> tuple[str, int | None]:
     Lazy repetitions stay: what is found is not the same then. `(?i)` may begin it.
     """
     if pattern.startswith(_FOLDED):
-        return pattern, _recursion(pattern.removeprefix(_FOLDED), may_be_possessive=False).longest
-    known = _recursion(pattern, lazy_too=False)
+        return pattern, recursion(pattern.removeprefix(_FOLDED), may_be_possessive=False).longest
+    known = recursion(pattern, lazy_too=False)
     made = pattern
     for end in sorted(known.possessive, reverse=True):
         made = f"{made[:end]}+{made[end:]}"
@@ -870,12 +857,8 @@ def in_sql(pattern: str) -> tuple[str, int | None]:
 
 
 @lru_cache(1024)
-def recursion(pattern: str) -> Recursion:
+def recursion(pattern: str, *, may_be_possessive: bool = True, lazy_too: bool = True) -> Recursion:
     """What is known of a pattern that is not refused, as it is searched for: whether it is found matters."""
-    return _recursion(pattern)
-
-
-def _recursion(pattern: str, *, may_be_possessive: bool = True, lazy_too: bool = True) -> Recursion:
     scan = Scan(pattern, 0)
     whole = scan.run()
     groups = [turns for turns in scan.turns if turns.calls]
@@ -956,7 +939,7 @@ def refused(pattern: str) -> TextFault | None:
     if unread is not None:
         return unread
     kept, end = _leading(pattern)
-    found = slow(pattern[:kept] + pattern[end:])
+    found = slow(searched(pattern))
     if found is None:
         return None
     at = ", ".join(str(spot + 1 + (end - kept if spot >= kept else 0)) for spot in found.spots)
@@ -994,12 +977,8 @@ def slow(pattern: str, *, folded: bool = False) -> TooAmbiguous | None:
     """Why a search for a pattern, whose form is sound, may take too long; `folded` leaves case out."""
     reasons: list[TooAmbiguous] = []
     for most_copied in _READINGS:
-        scan = Scan(pattern, most_copied)
         try:
-            whole = scan.run()
-            if folded:
-                scan.automaton.letters = [either_case(one) for one in scan.automaton.letters]
-            judge(scan.automaton, whole)
+            _graph(pattern, most_copied, TEXT, folded).refuse_steps()
         except TooAmbiguous as error:
             reasons.append(error)
         else:
@@ -1016,15 +995,17 @@ def most_steps(pattern: str, length: int) -> int | None:
     text = pattern.removeprefix(_FOLDED)
     bounds: list[int] = []
     for most_copied in _READINGS:
-        scan = Scan(text, most_copied, length)
-        try:
-            whole = scan.run()
-            if text != pattern:
-                scan.automaton.letters = [either_case(one) for one in scan.automaton.letters]
-            bounds.append(steps(scan.automaton, whole))
-        except TooAmbiguous:
-            continue
+        with suppress(TooAmbiguous):
+            bounds.append(_graph(text, most_copied, length, folded=text != pattern).steps())
     return min(bounds, default=None)
+
+
+def _graph(pattern: str, most_copied: int, length: int, folded: bool) -> _Graph:
+    scan = Scan(pattern, most_copied, length)
+    whole = scan.run()
+    if folded:
+        scan.automaton.letters = [either_case(one) for one in scan.automaton.letters]
+    return _Graph(scan.automaton, whole)
 
 
 _ATOM = re.compile(r"(?:\.|\\[dDwWsS]|\[(?:\\.|[^\]\\])*\])(?P<more>[*+])\??")
