@@ -102,70 +102,47 @@ INSTEAD = {
     "position": "Write instr(b, a).",
 }
 
-_BINARY = words("this expression")
-_SET = words("this expression distinct with_ order limit offset")
 # A node whose class is not here, or that has another part, is refused: what a new version of the parser
 # understands besides cannot slip through.
 NODES: dict[str, frozenset[str]] = {
+    **dict.fromkeys(words("Star CurrentDate CurrentTimestamp Null"), frozenset()),
+    **dict.fromkeys(
+        words("From Where Having RawString Boolean Var DataTypeParam Paren Not Neg Exists"), words("this")
+    ),
+    **dict.fromkeys(words("With Group Order Distinct Tuple"), words("expressions")),
+    **dict.fromkeys(words("Limit Offset"), words("expression")),
+    **dict.fromkeys(words("Subquery CTE Alias"), words("this alias")),
+    **dict.fromkeys(words("Anonymous Lambda Bracket"), words("this expressions")),
+    **dict.fromkeys(
+        words(
+            "And Or Add Sub Mul IntDiv Mod EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ RegexpLike "
+            "Is Dot Extract Filter"
+        ),
+        words("this expression"),
+    ),
+    **dict.fromkeys(words("Like ILike"), words("this expression negate")),
+    **dict.fromkeys(
+        words("Union Except Intersect"), words("this expression distinct with_ order limit offset")
+    ),
     "Select": words("with_ expressions distinct from_ joins where group having order limit offset"),
-    "Union": _SET,
-    "Except": _SET,
-    "Intersect": _SET,
-    "Subquery": words("this alias"),
-    "With": words("expressions"),
-    "CTE": words("this alias"),
-    "From": words("this"),
     "Join": words("this on using side kind"),
     "Table": words("this db catalog alias"),
     "TableAlias": words("this columns"),
-    "Where": words("this"),
-    "Group": words("expressions"),
-    "Having": words("this"),
-    "Order": words("expressions"),
     "Ordered": words("this desc nulls_first"),
-    "Limit": words("expression"),
-    "Offset": words("expression"),
-    "Distinct": words("expressions"),
-    "Alias": words("this alias"),
     "Column": words("this table db catalog"),
     "Identifier": words("this quoted"),
-    "Star": frozenset(),
-    "Anonymous": words("this expressions"),
-    "CurrentDate": frozenset(),
-    "CurrentTimestamp": frozenset(),
-    "Lambda": words("this expressions"),
-    "Filter": words("this expression"),
     "Window": words("this partition_by order spec over"),
     "WindowSpec": words("kind start start_side end end_side"),
     "Literal": words("this is_string"),
-    "RawString": words("this"),
-    "Boolean": words("this"),
-    "Null": frozenset(),
     "Interval": words("this unit"),
-    "Var": words("this"),
     "Cast": words("this to"),
     "TryCast": words("this to safe"),
     "DataType": words("this expressions nested"),
-    "DataTypeParam": words("this"),
-    "Extract": _BINARY,
     "Case": words("this ifs default"),
     "If": words("this true false"),
-    "Paren": words("this"),
-    "Tuple": words("expressions"),
-    "Not": words("this"),
-    "Neg": words("this"),
-    "Is": _BINARY,
     "Between": words("this low high"),
     "In": words("this expressions query"),
-    "Exists": words("this"),
-    "Bracket": words("this expressions"),
-    "Dot": _BINARY,
     "Div": words("this expression typed safe"),
-    **dict.fromkeys(
-        words("And Or Add Sub Mul IntDiv Mod EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ RegexpLike"),
-        _BINARY,
-    ),
-    **dict.fromkeys(("Like", "ILike"), words("this expression negate")),
     "DPipe": words("this expression safe"),
 }
 
@@ -271,10 +248,12 @@ def unquoted(tokens: list[Token], text: str) -> list[Token]:
     return made
 
 
-def vouch_for_tokens(tokens: list[Token], text: str) -> None:
+def vouch_for_tokens(tokens: list[Token], text: str, *, is_query: bool) -> None:
     """Nothing in the text that is read in different ways, or nested without end. Raises Forbidden."""
     if not tokens:
         raise Forbidden("it is empty", reads=False)
+    if is_query and tokens[0].token_type not in _FIRST:
+        raise Forbidden(f"it begins with {tokens[0].text[:40]!r}; only a SELECT is allowed", reads=False)
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
@@ -286,12 +265,6 @@ def vouch_for_tokens(tokens: list[Token], text: str) -> None:
         # Spark and the parser read other escapes in different ways.
         if token.token_type is TokenType.STRING and "\\" in _ESCAPES.sub("", written):
             raise Forbidden("a text with a single backslash is not allowed", "Double it, or write r'…'.")
-
-
-def vouch_for_query(tokens: list[Token]) -> None:
-    """It begins like a query. Raises Forbidden."""
-    if tokens and tokens[0].token_type not in _FIRST:
-        raise Forbidden(f"it begins with {tokens[0].text[:40]!r}; only a SELECT is allowed", reads=False)
 
 
 def vouch_for_tree(tree: exp.Expr) -> None:

@@ -115,13 +115,12 @@ def combined(*values: Estimate) -> Estimate:
     )
 
 
-def bounded(value: Estimate, node: exp.Expr) -> Estimate:
-    """The value. Raises Forbidden where it may be too large."""
-    _refuse_work(value.size, node)
-    return value
+# What cannot be followed may be any column, or all of them.
+_ANY_COLUMN = Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
 
 
 def _refuse_work(size: int, node: exp.Expr) -> None:
+    """Raises Forbidden where a value may be too large."""
     if size > MAX_BYTES:
         what = (
             f"what {node.name.lower()}(…) makes" if isinstance(node, exp.Anonymous) else "one of its values"
@@ -232,39 +231,6 @@ _GROWTH: dict[str, Rule] = {
     **dict.fromkeys(("date_format", "from_unixtime"), _formatted),
     **dict.fromkeys(GENERATORS, _one),
 }
-
-
-def element(node: exp.Anonymous, values: Sequence[Estimate]) -> int:
-    """How many rows a call makes of one."""
-    return values[0].items if node.name.lower() in GENERATORS and values else 1
-
-
-def with_lambdas(
-    node: exp.Anonymous,
-    value: Callable[[exp.Expr], Estimate],
-    body: Callable[[exp.Lambda, list[Estimate]], Estimate],
-) -> Estimate:
-    """What a call with lambdas is; `body` looks into one of them with what it is given."""
-    name = node.name.lower()
-    plain = [value(one) for one in node.expressions if not isinstance(one, exp.Lambda)]
-    whole = plain[0] if plain else Estimate()
-    size, items = _one([], [whole])
-    item = replace(whole, size=size, items=items, parts=1, plain=False)
-    if name in ("aggregate", "reduce") and len(plain) > 1:
-        sofar = replace(plain[1], parts=1, plain=False)
-        given = [[sofar, item], [sofar]]
-    else:
-        given = [[item, Estimate()]] * len(node.expressions)
-    lambdas = [one for one in node.expressions if isinstance(one, exp.Lambda)]
-    bodies = [body(one, each) for one, each in zip(lambdas, given, strict=False)]
-    work = min(_MANY, whole.items * max((one.size for one in bodies), default=NUMBER))
-    _refuse_work(work, node)
-    made = combined(*plain, *bodies)
-    if name == "transform":
-        return replace(made, size=max(work, NUMBER), items=whole.items)
-    if name in ("aggregate", "reduce"):
-        return made
-    return replace(made, size=whole.size if name == "filter" else NUMBER, items=whole.items)
 
 
 # TABLE: what a query may cost: bounds on its parts, each with what to write instead.
@@ -608,8 +574,7 @@ def named(rows: Relation, alias: exp.Expr | None) -> Relation:
     if not names:
         return rows
     values = list(rows.columns.values())
-    spare = Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
-    columns = {name: values[at] if at < len(values) else spare for at, name in enumerate(names)}
+    columns = {name: values[at] if at < len(values) else _ANY_COLUMN for at, name in enumerate(names)}
     return replace(rows, columns=columns, others=None)
 
 
@@ -617,7 +582,7 @@ def column(node: exp.Column, scope: SelectScope) -> Estimate:
     """What a column is, by its name and where it stands."""
     first, *rest = (part.name.lower() for part in node.parts)
     if isinstance(node.this, exp.Star):
-        return Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
+        return _ANY_COLUMN
     here: SelectScope | None = scope
     if rest and first not in scope.arguments:
         # A table around goes before a struct of this name, which the data may have or not.
@@ -636,7 +601,7 @@ def column(node: exp.Column, scope: SelectScope) -> Estimate:
             return replace(found, outer=here is not scope or unsure, sources=sources, plain=plain)
         here = here.outer
     # Not one that can be followed, such as one that Spark names: it may be any.
-    return Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
+    return _ANY_COLUMN
 
 
 def _found(scope: SelectScope, first: str, rest: list[str]) -> Estimate | None:
@@ -648,7 +613,7 @@ def _found(scope: SelectScope, first: str, rest: list[str]) -> Estimate | None:
     named = [(name, rows) for name, rows in scope.tables.items() if first in rows.columns]
     if not named and first in scope.tables:
         # The whole row.
-        return Estimate(VALUE, ITEMS, reads=frozenset([ALL]), sources=frozenset([first]))
+        return replace(_ANY_COLUMN, sources=frozenset([first]))
     holders = named or [(name, rows) for name, rows in scope.tables.items() if rows.others is not None]
     values = [(name, value) for name, rows in holders if (value := rows.get(first)) is not None]
     if not values:
@@ -722,11 +687,8 @@ def _counted(rows: Relation) -> Relation:
 def _both(one: Relation, other: Relation) -> Relation:
     """The rows of both; columns are matched by their place."""
     pairs = zip(one.columns.items(), other.columns.values(), strict=False)
-    columns = {name: combined(value, right) for (name, value), right in pairs}
-    plain = {name: one.columns[name].plain and value.plain for name, value in columns.items()}
-    merged = {name: replace(value, plain=plain[name]) for name, value in columns.items()}
     return Relation(
-        {**one.columns, **merged},
+        {**one.columns, **{name: combined(value, right) for (name, value), right in pairs}},
         one.others or other.others,
         one.number + other.number,
         one.tables + other.tables,
@@ -868,14 +830,17 @@ def _joined(join: exp.Join, name: str, scope: SelectScope) -> Estimate:
 
 
 def _value(node: exp.Expr, scope: SelectScope) -> Estimate:
-    return bounded(_seen(node, scope), node)
+    """What an expression is. Raises Forbidden where its value may be too large."""
+    made = _seen(node, scope)
+    _refuse_work(made.size, node)
+    return made
 
 
 def _seen(node: exp.Expr, scope: SelectScope) -> Estimate:
     if isinstance(node, exp.Column):
         return column(node, scope)
     if isinstance(node, exp.Star):
-        return Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
+        return _ANY_COLUMN
     if isinstance(node, exp.Identifier):
         return scope.arguments.get(node.name.lower(), Estimate())
     if isinstance(node, exp.Query | exp.Exists):
@@ -889,9 +854,10 @@ def _seen(node: exp.Expr, scope: SelectScope) -> Estimate:
         # The rows themselves are counted, and none of their columns is looked at.
         counted = node.name.lower() == "count" and len(node.expressions) == 1 and node.expressions[0].is_star
         arguments = [] if counted else [_value(one, scope) for one in node.expressions]
-        made, rows = grown(node, arguments), element(node, arguments)
-        if rows > 1:
-            scope.number *= rows
+        made = grown(node, arguments)
+        if node.name.lower() in GENERATORS and arguments and arguments[0].items > 1:
+            # It makes so many rows of one.
+            scope.number *= arguments[0].items
             scope.deciding |= made.reads
         return made
     return grown(node, [_value(one, scope) for one in node.iter_expressions()])
@@ -908,15 +874,35 @@ def _inner(node: exp.Expr, scope: SelectScope, *, equal: bool = False) -> Estima
 
 
 def _with_lambdas(node: exp.Anonymous, scope: SelectScope) -> Estimate:
-    def body(each: exp.Lambda, given: list[Estimate]) -> Estimate:
-        names = [one.name.lower() for one in each.expressions]
-        before = scope.arguments
-        scope.arguments = {**before, **dict(zip(names, given, strict=False))}
-        made = _value(each.this, scope)
-        scope.arguments = before
+    """What a call with lambdas is."""
+    name = node.name.lower()
+    plain = [_value(one, scope) for one in node.expressions if not isinstance(one, exp.Lambda)]
+    whole = plain[0] if plain else Estimate()
+    size, items = _one([], [whole])
+    item = replace(whole, size=size, items=items, parts=1, plain=False)
+    arguments = [[item, Estimate()]] * len(node.expressions)
+    if name in ("aggregate", "reduce") and len(plain) > 1:
+        sofar = replace(plain[1], parts=1, plain=False)
+        arguments = [[sofar, item], [sofar]]
+    lambdas = [one for one in node.expressions if isinstance(one, exp.Lambda)]
+    bodies = [_lambda_body(one, given, scope) for one, given in zip(lambdas, arguments, strict=False)]
+    work = min(_MANY, whole.items * max((one.size for one in bodies), default=NUMBER))
+    _refuse_work(work, node)
+    made = combined(*plain, *bodies)
+    if name == "transform":
+        return replace(made, size=max(work, NUMBER), items=whole.items)
+    if name in ("aggregate", "reduce"):
         return made
+    return replace(made, size=whole.size if name == "filter" else NUMBER, items=whole.items)
 
-    return with_lambdas(node, lambda one: _value(one, scope), body)
+
+def _lambda_body(node: exp.Lambda, arguments: list[Estimate], scope: SelectScope) -> Estimate:
+    names = [one.name.lower() for one in node.expressions]
+    before = scope.arguments
+    scope.arguments = {**before, **dict(zip(names, arguments, strict=False))}
+    made = _value(node.this, scope)
+    scope.arguments = before
+    return made
 
 
 # What a guarded query asks of its rows: whether it is one aggregate of them, and which values it shows.

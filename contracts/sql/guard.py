@@ -21,7 +21,6 @@ from dq.contracts.sql.allow import (
     SqlDialect,
     unquoted,
     vouch_for_places,
-    vouch_for_query,
     vouch_for_tokens,
     vouch_for_tree,
 )
@@ -142,20 +141,24 @@ def _written(tree: exp.Expr) -> str:
 
 def condition(text: str) -> exp.Expr:
     """The tree of a condition. Raises Forbidden or SqlglotError for what is none."""
-    if len(text) > MAX_CHARACTERS:
-        raise Forbidden(f"it has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed", _SHORTER)
+    _refuse_long(text)
     if OURS in text.lower():
         raise Forbidden(f"names that begin with {OURS!r} are not allowed", "Name a column of the object.")
     dialect = SqlDialect()
     tokens = unquoted(dialect.tokenize(text), text)
-    vouch_for_tokens(tokens, text)
+    vouch_for_tokens(tokens, text, is_query=False)
     (tree,) = dialect.parser(error_level=ErrorLevel.IMMEDIATE).parse_into(exp.Condition, tokens, text)
     if tree is None:
         raise Forbidden("it is empty", _ON_A_ROW)
     return tree
 
 
-_SHORTER = "Write a shorter one, or several rules."
+def _refuse_long(text: str) -> None:
+    if len(text) > MAX_CHARACTERS:
+        message = f"it has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed"
+        raise Forbidden(message, "Write a shorter one, or several rules.")
+
+
 _ON_A_ROW = "Write a condition on the object's own columns, such as state = 'open'."
 
 
@@ -175,8 +178,7 @@ _LEFT = re.compile(r"\$?\{[^{}\n]{0,40}\}?")
 
 
 def _filled(query: str, own: str, property: str | None) -> str:
-    if len(query) > MAX_CHARACTERS:
-        raise Forbidden(f"it has {len(query):,} characters; {MAX_CHARACTERS:,} are allowed", _SHORTER)
+    _refuse_long(query)
 
     def fill(found: re.Match[str]) -> str:
         if (found["word"] or found["old"]) in ("object", "table"):
@@ -200,8 +202,7 @@ def _parsed(text: str) -> exp.Query:
     """The one statement of a text, which must begin like a query."""
     dialect = SqlDialect()
     tokens = unquoted(dialect.tokenize(text), text)
-    vouch_for_query(tokens)
-    vouch_for_tokens(tokens, text)
+    vouch_for_tokens(tokens, text, is_query=True)
     statements = [one for one in dialect.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text) if one]
     if len(statements) != 1:
         raise Forbidden(f"it has {len(statements)} statements; one is allowed", reads=False)
