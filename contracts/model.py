@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticOmit
 
 from dq.contracts import odcs
@@ -726,7 +727,7 @@ def explain(
         return mistake("wrong-type", f"{name}: {said}.", "Run 'dq schema' to see what fits.", at, path)
     wanted, example = _WANTED[kind]
     if index is None and isinstance(detail["loc"][-1], int):
-        first = next(iter(_required(model, detail["loc"])), "…")
+        first = next((key for key, info in _fields_at(model, detail["loc"]) if info.is_required()), "…")
         # Quoted, as JSON is YAML: a bare 01 would be read as a number.
         short = isinstance(value, (str, int)) and len(str(value)) < 40
         shown = json.dumps(value, ensure_ascii=False) if short else "…"
@@ -777,9 +778,8 @@ def _unknown_key(
 def _that_hold(model: type[Node], loc: tuple[int | str, ...], key: str) -> str | None:
     """The one key at this place whose value has the unknown one, if there is just one."""
     found = {
-        info.alias or name
-        for one in _models(model, loc[:-1])
-        for name, info in one.model_fields.items()
+        name
+        for name, info in _fields_at(model, loc[:-1])
         if any(key in keys_at(inner) for inner in _node_types(info.annotation))
     }
     return found.pop() if len(found) == 1 else None
@@ -818,18 +818,11 @@ def _named(model: type[Node]) -> str:
 
 def keys_at(model: type[Node], loc: tuple[int | str, ...] = ()) -> set[str]:
     """Every key that a mapping at this place may have, as written in the file."""
-    return {info.alias or name for one in _models(model, loc) for name, info in one.model_fields.items()} - {
-        PLACE
-    }
+    return {key for key, _ in _fields_at(model, loc)}
 
 
-def _required(model: type[Node], loc: tuple[int | str, ...]) -> list[str]:
-    """The keys that a mapping at this place needs."""
-    fields = [item for one in _models(model, loc) for item in one.model_fields.items()]
-    return [info.alias or name for name, info in fields if info.is_required() and info.alias != PLACE]
-
-
-def _models(model: type[Node], loc: tuple[int | str, ...]) -> list[type[Node]]:
+def models_at(model: type[Node], loc: tuple[int | str, ...]) -> list[type[Node]]:
+    """The models that a mapping at this place may be of."""
     models = [model]
     for part in loc:
         if isinstance(part, int) or part.startswith("~"):
@@ -837,11 +830,19 @@ def _models(model: type[Node], loc: tuple[int | str, ...]) -> list[type[Node]]:
         models = [
             inner
             for one in models
-            for name, info in one.model_fields.items()
-            if (info.alias or name) == part
+            for key, info in _fields_at(one, ())
+            if key == part
             for inner in _node_types(info.annotation)
         ]
     return models
+
+
+def _fields_at(model: type[Node], loc: tuple[int | str, ...]) -> Iterator[tuple[str, FieldInfo]]:
+    """The fields that a mapping at this place may have, by their keys in the file."""
+    for one in models_at(model, loc) if loc else [model]:
+        for name, info in one.model_fields.items():
+            if info.alias != PLACE:
+                yield info.alias or name, info
 
 
 def _node_types(annotation: Any) -> list[type[Node]]:

@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 import yaml
 
-from dq.contracts.model import plain
+from dq.contracts import model
+from dq.contracts.model import Node, models_at, plain
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml import source
 
@@ -333,105 +335,76 @@ def _keys(text: str) -> tuple[str, ...]:
     return keys if REST in keys else (*keys, REST)
 
 
-# Kind of mapping -> its keys. `<<`, where YAML merges another mapping, stands first everywhere.
-ORDER: dict[str, tuple[str, ...]] = {
-    "Contract": _keys(
+Kind = type[Node] | None
+"""The model of a mapping; None for one that belongs to the organisation."""
+
+# Model of a mapping -> its keys. `<<`, where YAML merges another mapping, stands first everywhere.
+ORDER: dict[Kind, tuple[str, ...]] = {
+    model.Contract: _keys(
         "apiVersion kind id name version status tenant domain dataProduct contractCreatedTs tags description "
         "context servers team roles support price schema slaDefaultElement slaProperties "
         "authoritativeDefinitions * customProperties"
     ),
-    "Description": _keys("purpose usage limitations authoritativeDefinitions customProperties"),
-    "Instructions": _keys("instructions verifiedStatements constraints"),
-    "VerifiedStatement": _keys(f"id question answer {_TAIL}"),
-    "Constraint": _keys(f"id constraint {_TAIL}"),
-    "Server": _keys("id server type environment description * roles customProperties"),
-    "Team": _keys(f"id name description members {_TAIL}"),
-    "Member": _keys(f"id username name role description dateIn dateOut replacedByUsername comment {_TAIL}"),
-    "Role": _keys("id role access description firstLevelApprovers secondLevelApprovers customProperties"),
-    "SupportChannel": _keys("id channel tool scope url invitationUrl description customProperties"),
-    "Price": _keys("id priceAmount priceCurrency priceUnit"),
-    "SchemaObject": _keys(
+    model.Description: _keys("purpose usage limitations authoritativeDefinitions customProperties"),
+    model.Instructions: _keys("instructions verifiedStatements constraints"),
+    model.VerifiedStatement: _keys(f"id question answer {_TAIL}"),
+    model.Constraint: _keys(f"id constraint {_TAIL}"),
+    model.Server: _keys("id server type environment description * roles customProperties"),
+    model.Team: _keys(f"id name description members {_TAIL}"),
+    model.Member: _keys(
+        f"id username name role description dateIn dateOut replacedByUsername comment {_TAIL}"
+    ),
+    model.Role: _keys("id role access description firstLevelApprovers secondLevelApprovers customProperties"),
+    model.SupportChannel: _keys("id channel tool scope url invitationUrl description customProperties"),
+    model.Price: _keys("id priceAmount priceCurrency priceUnit"),
+    model.SchemaObject: _keys(
         "id name physicalName logicalType physicalType businessName description deprecated "
         "dataGranularityDescription context synonyms tags authoritativeDefinitions customProperties "
         "relationships * properties quality"
     ),
-    "Property": _keys(
+    model.Property: _keys(
         "id name physicalName logicalType physicalType businessName description deprecated required unique "
         "partitioned partitionKeyPosition primaryKey primaryKeyPosition classification encryptedName "
         "criticalDataElement semanticType logicalTypeOptions enum examples synonyms transformSourceObjects "
         "transformLogic transformDescription tags authoritativeDefinitions customProperties relationships "
         "* items map properties quality"
     ),
-    "MapTypes": _keys("key value"),
-    "TypeOptions": _keys(
+    model.MapTypes: _keys("key value"),
+    model.TypeOptions: _keys(
         "minLength maxLength pattern format minimum exclusiveMinimum maximum exclusiveMaximum multipleOf "
         "timezone defaultTimezone minItems maxItems uniqueItems required minProperties maxProperties "
         "elementType dimensions distanceMetric embeddingModel embeddingModelVersion normalized"
     ),
-    "EnumValue": _keys(f"id value label description {_TAIL}"),
-    "Synonym": _keys("id synonym locale source status description customProperties"),
-    "Relationship": _keys("id type from to customProperties"),
-    "Quality": _keys(
+    model.EnumValue: _keys(f"id value label description {_TAIL}"),
+    model.Synonym: _keys("id synonym locale source status description customProperties"),
+    model.Relationship: _keys("id type from to customProperties"),
+    model.Quality: _keys(
         "id name type metric rule engine query implementation arguments validValues mustBe mustNotBe "
         "mustBeGreaterThan mustBeGreaterOrEqualTo mustBeLessThan mustBeLessOrEqualTo mustBeBetween "
         "mustNotBeBetween unit dimension severity description businessImpact method scheduler schedule "
         f"{_TAIL}"
     ),
-    "SlaProperty": _keys(
+    model.SlaProperty: _keys(
         "id property value valueExt unit element driver description scheduler schedule "
         "authoritativeDefinitions customProperties"
     ),
-    "CustomProperty": _keys("id property vendor description value"),
-    "AuthoritativeDefinition": _keys("id url type description"),
-}
-
-_EVERYWHERE = {
-    "customProperties": "CustomProperty",
-    "authoritativeDefinitions": "AuthoritativeDefinition",
-    "roles": "Role",
-    "quality": "Quality",
-    "properties": "Property",
-    "relationships": "Relationship",
-    "synonyms": "Synonym",
-}
-# Kind of mapping -> the kinds of the mappings below its keys, directly or as items of a list.
-INSIDE: dict[str, dict[str, str]] = {
-    "Contract": {
-        "description": "Description",
-        "context": "Instructions",
-        "servers": "Server",
-        "team": "Team",
-        "support": "SupportChannel",
-        "price": "Price",
-        "schema": "SchemaObject",
-        "slaProperties": "SlaProperty",
-    },
-    "Instructions": {"verifiedStatements": "VerifiedStatement", "constraints": "Constraint"},
-    "Team": {"members": "Member"},
-    "SchemaObject": {"context": "Instructions"},
-    "Property": {
-        "items": "Property",
-        "map": "MapTypes",
-        "logicalTypeOptions": "TypeOptions",
-        "enum": "EnumValue",
-    },
-    "MapTypes": {"key": "Property", "value": "Property"},
+    model.CustomProperty: _keys("id property vendor description value"),
+    model.AuthoritativeDefinition: _keys("id url type description"),
 }
 
 
-def kind_below(kind: str, key: str, listed: bool) -> str:
-    """The kind of the mapping that stands under this key, or the empty text where anything may stand.
+@lru_cache(4096)
+def kind_below(kind: Kind, key: str, listed: bool) -> Kind:
+    """The kind of the mapping that stands under this key, or None where anything may stand.
 
     `listed` says that it is an item of a list there.
     """
-    if kind not in ORDER:
-        return ""
-    if (kind, key, listed) == ("Contract", "team", True):
-        return "Member"  # ODCS 3.0 lists the members
-    return INSIDE.get(kind, {}).get(key) or _EVERYWHERE.get(key, "")
+    models = models_at(kind, (key,)) if kind is not None else []
+    # ODCS 3.0 lists the members of a team.
+    return models[-1 if listed else 0] if models else None
 
 
-def position(kind: str, key: str) -> int:
+def position(kind: Kind, key: str) -> int:
     """Where the key stands among the keys of such a mapping; for sorting, which must be stable."""
     order = ORDER.get(kind)
     if key == "<<":
@@ -502,16 +475,16 @@ def _meaning(text: str) -> tuple[str, int]:
 def _document(document: Written, sort: bool) -> str:
     writer = _Writer(sort)
     head = writer.comments(document.head, 0, first=True)
-    return "\n".join([*head, *writer.block(document.top, "Contract", 0)]) + "\n"
+    return "\n".join([*head, *writer.block(document.top, model.Contract, 0)]) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes values as lines. Each takes the kind of mapping it is in, see `key_order`."""
+    """Writes values as lines. Each takes the kind of mapping it is in, see `ORDER`."""
 
     sort: bool
 
-    def block(self, value: CstValue, kind: str, indent: int) -> list[str]:
+    def block(self, value: CstValue, kind: Kind, indent: int) -> list[str]:
         """The entries of an indented collection and the comments that close it."""
         lines: list[str] = []
         for entry, above in self.entries(value, kind):
@@ -519,7 +492,7 @@ class _Writer:
             lines += self.entry(entry, kind, indent)
         return lines + self.comments(value.foot, indent)
 
-    def entries(self, value: CstValue, kind: str) -> list[tuple[CstEntry, list[str]]]:
+    def entries(self, value: CstValue, kind: Kind) -> list[tuple[CstEntry, list[str]]]:
         """The entries in their order, each with the lines above it.
 
         Lines above the first entry of an item stand above the item's dash, for want of another place.
@@ -529,25 +502,24 @@ class _Writer:
             entries.sort(key=lambda entry: position(kind, _name(entry.key)))
         return [(entry, [*entry.above, *self.hoisted(entry, kind)]) for entry in entries]
 
-    def hoisted(self, entry: CstEntry, kind: str) -> list[str]:
+    def hoisted(self, entry: CstEntry, kind: Kind) -> list[str]:
         value = entry.value
         if entry.key or value.shape not in (Shape.MAP, Shape.SEQ) or value.marks or entry.beside:
             return []
         return [line for line in self.entries(value, kind)[0][1] if line]
 
-    def entry(self, entry: CstEntry, kind: str, indent: int) -> list[str]:
+    def entry(self, entry: CstEntry, kind: Kind, indent: int) -> list[str]:
         """The lines of one entry, from its key or dash on."""
         value = entry.value
         lead = " " * indent + (f"{entry.key}:" if entry.key else "-")
-        below = kind_below(kind, _name(entry.key), value.shape is Shape.SEQ) if entry.key else kind
+        below = self.kind_of(value, kind, entry)
         start = f"{lead} {value.marks}" if value.marks else lead
         if value.shape is Shape.FLOW and value.entries is not None:
-            line = f"{start} {self.brackets(value, self.kind_of(value, kind, entry))}"
+            line = f"{start} {self.brackets(value, below)}"
             if not value.entries or len(line) <= WIDTH:
                 return [_beside(line, entry)]
             value = _indented(value)
             entry = CstEntry(entry.key, value, [], entry.beside)
-            below = self.kind_of(value, kind, entry)
         match value.shape:
             case Shape.EMPTY:
                 return [_beside(start, entry)]
@@ -563,7 +535,7 @@ class _Writer:
         lines = [f"{start} {first}", *more]
         return [*lines[:-1], _beside(lines[-1], entry)]
 
-    def collection(self, start: str, entry: CstEntry, value: CstValue, kind: str, indent: int) -> list[str]:
+    def collection(self, start: str, entry: CstEntry, value: CstValue, kind: Kind, indent: int) -> list[str]:
         lines = self.block(value, kind, indent + _STEP)
         if entry.key or value.marks or entry.beside:
             return [_beside(start, entry), *lines]
@@ -571,11 +543,11 @@ class _Writer:
         lines = lines[len(self.comments(self.entries(value, kind)[0][1], 0, first=True)) :]
         return [f"{start} {lines[0].lstrip()}", *lines[1:]]
 
-    def kind_of(self, value: CstValue, kind: str, entry: CstEntry) -> str:
+    def kind_of(self, value: CstValue, kind: Kind, entry: CstEntry) -> Kind:
         listed = value.listed or value.shape is Shape.SEQ
         return kind_below(kind, _name(entry.key), listed) if entry.key else kind
 
-    def brackets(self, value: CstValue, kind: str) -> str:
+    def brackets(self, value: CstValue, kind: Kind) -> str:
         """A collection in brackets, in one line."""
         if value.entries is None:
             return value.text
