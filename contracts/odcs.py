@@ -19,47 +19,38 @@ Version = tuple[int, int, int]
 SUPPORTED = ("v3.0.0", "v3.0.1", "v3.0.2", "v3.1.0", "v3.2.0")
 NEWEST = "v3.2.0"
 
-# (node type, key as written) -> first version that has it. What is absent here has been there since 3.0.0.
-KEY_SINCE: dict[tuple[str, str], Version] = {
-    ("Contract", "authoritativeDefinitions"): (3, 0, 1),
-    ("Contract", "context"): (3, 2, 0),
-    ("SchemaObject", "context"): (3, 2, 0),
-    ("SchemaObject", "deprecated"): (3, 2, 0),
-    ("SchemaObject", "synonyms"): (3, 2, 0),
-    ("SchemaObject", "id"): (3, 1, 0),
-    ("SchemaObject", "relationships"): (3, 1, 0),
-    ("Property", "deprecated"): (3, 2, 0),
-    ("Property", "synonyms"): (3, 2, 0),
-    ("Property", "semanticType"): (3, 2, 0),
-    ("Property", "enum"): (3, 2, 0),
-    ("Property", "map"): (3, 2, 0),
-    ("Property", "physicalName"): (3, 0, 2),
-    ("Property", "id"): (3, 1, 0),
-    ("Property", "relationships"): (3, 1, 0),
-    ("SlaProperty", "customProperties"): (3, 2, 0),
-    ("SlaProperty", "authoritativeDefinitions"): (3, 2, 0),
-    ("SlaProperty", "id"): (3, 1, 0),
-    ("SlaProperty", "description"): (3, 1, 0),
-    ("SlaProperty", "schedule"): (3, 1, 0),
-    ("SlaProperty", "scheduler"): (3, 1, 0),
-    ("CustomProperty", "vendor"): (3, 2, 0),
-    ("CustomProperty", "id"): (3, 1, 0),
-    ("CustomProperty", "description"): (3, 1, 0),
-    ("Quality", "id"): (3, 1, 0),
-    ("Quality", "metric"): (3, 1, 0),
-    ("Quality", "arguments"): (3, 1, 0),
-    ("Relationship", "id"): (3, 2, 0),
-    ("Server", "id"): (3, 1, 0),
-    ("SupportChannel", "id"): (3, 1, 0),
-    ("SupportChannel", "customProperties"): (3, 1, 0),
-    ("Price", "id"): (3, 1, 0),
-    ("Member", "id"): (3, 1, 0),
-    ("Member", "tags"): (3, 1, 0),
-    ("Member", "customProperties"): (3, 1, 0),
-    ("Member", "authoritativeDefinitions"): (3, 1, 0),
-    ("Role", "id"): (3, 1, 0),
-    ("TypeOptions", "timezone"): (3, 1, 0),
-    ("TypeOptions", "defaultTimezone"): (3, 1, 0),
+# Version -> node type -> the keys that it added, as written. What is absent here has been there since 3.0.0.
+_KEYS_ADDED: dict[Version, dict[str, str]] = {
+    (3, 0, 1): {"Contract": "authoritativeDefinitions"},
+    (3, 0, 2): {"Property": "physicalName"},
+    (3, 1, 0): {
+        "SchemaObject": "id relationships",
+        "Property": "id relationships",
+        "SlaProperty": "id description schedule scheduler",
+        "CustomProperty": "id description",
+        "Quality": "id metric arguments",
+        "Server": "id",
+        "SupportChannel": "id customProperties",
+        "Price": "id",
+        "Member": "id tags customProperties authoritativeDefinitions",
+        "Role": "id",
+        "TypeOptions": "timezone defaultTimezone",
+    },
+    (3, 2, 0): {
+        "Contract": "context",
+        "SchemaObject": "context deprecated synonyms",
+        "Property": "deprecated synonyms semanticType enum map",
+        "SlaProperty": "customProperties authoritativeDefinitions",
+        "CustomProperty": "vendor",
+        "Relationship": "id",
+    },
+}
+# (node type, key) -> first version that has it.
+KEY_SINCE = {
+    (kind, key): version
+    for version, kinds in _KEYS_ADDED.items()
+    for kind, keys in kinds.items()
+    for key in keys.split()
 }
 
 # (node type, key, value) -> first version in which the key may have this value.
@@ -170,25 +161,12 @@ EARLIER_REQUIRED = {"athena": (("stagingDir",), (3, 2, 0))}
 # ODCS names the properties ("case-insensitive", and others are allowed) and leaves their units open but for
 # days and years. Source: the section "Service-Level Agreement" of ODCS 3.1.
 
+_LEVELS = "availability errorRate throughput generalAvailability endOfSupport endOfLife timeOfAvailability"
+_TIMED_LEVELS = "frequency freshness latency retention timeToDetect timeToNotify timeToRepair"
 # Lower-case name -> (the name as ODCS writes it, whether its value is a length of time).
 SERVICE_LEVELS: dict[str, tuple[str, bool]] = {
-    name.lower(): (name, timed)
-    for name, timed in (
-        ("availability", False),
-        ("errorRate", False),
-        ("throughput", False),
-        ("generalAvailability", False),
-        ("endOfSupport", False),
-        ("endOfLife", False),
-        ("timeOfAvailability", False),
-        ("frequency", True),
-        ("freshness", True),
-        ("latency", True),
-        ("retention", True),
-        ("timeToDetect", True),
-        ("timeToNotify", True),
-        ("timeToRepair", True),
-    )
+    **{name.lower(): (name, False) for name in _LEVELS.split()},
+    **{name.lower(): (name, True) for name in _TIMED_LEVELS.split()},
 }
 
 # Unit of time as our durations write it -> the other spellings that contracts use.

@@ -15,7 +15,7 @@ from typing import Any
 
 from dq.contracts import types
 from dq.contracts.extension import Delivery
-from dq.contracts.model import PLACE, CustomProperty, Extensible, Node, plain
+from dq.contracts.model import OPERATORS, PLACE, CustomProperty, Extensible, Node, plain
 from dq.contracts.odcs import SERVICE_LEVELS, time_unit
 from dq.contracts.schedule.calendar import known
 from dq.contracts.schedule.clock import Due, Schedule, parse
@@ -310,26 +310,19 @@ _UTC = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "etc/zulu", "zulu", "
 # Words for types in engines beside Spark and Hive -> ours. `timestamptz` is a type of its own here, because
 # Iceberg, Trino and PostgreSQL tell it from `timestamp`.
 _FOREIGN = {
-    "nvarchar": "varchar",
-    "varchar2": "varchar",
-    "nvarchar2": "varchar",
-    "charactervarying": "varchar",
-    "character": "char",
-    "nchar": "char",
-    "number": "decimal",
-    "int2": "smallint",
-    "int4": "int",
-    "int8": "bigint",
-    "int16": "smallint",
-    "int32": "int",
-    "int64": "bigint",
-    "float4": "float",
-    "float8": "double",
-    "float32": "float",
-    "float64": "double",
-    "bytea": "binary",
-    "varbinary": "binary",
-    "bytes": "binary",
+    word: ours
+    for ours, words in {
+        "varchar": "nvarchar varchar2 nvarchar2 charactervarying",
+        "char": "character nchar",
+        "decimal": "number",
+        "smallint": "int2 int16",
+        "int": "int4 int32",
+        "bigint": "int8 int64",
+        "float": "float4 float32",
+        "double": "float8 float64",
+        "binary": "bytea varbinary bytes",
+    }.items()
+    for word in words.split()
 }
 _WITH_ZONE = frozenset({"timestamptz", "timestampwithtimezone", "timestamp_tz"})
 _WORD = re.compile(r"[a-z_][a-z_0-9]*")
@@ -525,79 +518,62 @@ class Change:
 
 # From the keys of one node to normalised values, for every kind of element alike.
 
-# TABLE: keys that are not compared as they stand, and the attribute, part or key that they become.
-FOLDED: Mapping[ElementKind, Mapping[str, str]] = {
+# TABLE: the attribute, part or key that keys become which are not compared as they stand.
+_BECOMES: Mapping[ElementKind, Mapping[str, str]] = {
     ElementKind.CONTRACT: {
-        "servers": "server",
-        "schema": "object",
+        "server": "servers",
+        "object": "schema",
         "support": "support",
         "price": "price",
-        "roles": "role",
-        "slaProperties": "sla",
-        "slaDefaultElement": "sla.element",
-        "customProperties": "customProperties.*",
-        "kind": "the same for every contract",
+        "role": "roles",
+        "sla": "slaProperties",
+        "sla.element": "slaDefaultElement",
+        "the same for every contract": "kind",
     },
     ElementKind.OBJECT: {
-        "id": "key",
-        "physicalName": "column",
-        "properties": "property",
+        "key": "id",
+        "column": "physicalName",
+        "property": "properties",
         "quality": "quality",
-        "relationships": "relationship",
-        "customProperties": "customProperties.*",
+        "relationship": "relationships",
     },
     ElementKind.PROPERTY: {
-        "id": "key",
-        "physicalName": "column",
-        "properties": "property",
-        "items": "property",
-        "map": "property",
+        "key": "id",
+        "column": "physicalName",
+        "property": "properties items map",
         "quality": "quality",
-        "relationships": "relationship",
-        "logicalTypeOptions": "logicalTypeOptions.*",
-        "primaryKey": "object.primaryKey",
-        "primaryKeyPosition": "object.primaryKey",
-        "partitioned": "object.partition",
-        "partitionKeyPosition": "object.partition",
-        "enum": "allowedValues",
-        "customProperties": "customProperties.*",
+        "relationship": "relationships",
+        "logicalTypeOptions.*": "logicalTypeOptions",
+        "object.primaryKey": "primaryKey primaryKeyPosition",
+        "object.partition": "partitioned partitionKeyPosition",
+        "allowedValues": "enum",
     },
     ElementKind.QUALITY: {
-        "id": "key",
-        "metric": "metric",
-        "rule": "metric",
+        "key": "id",
+        "metric": "metric rule",
         "arguments": "arguments",
         "validValues": "validValues",
-        "mustBe": "threshold",
-        "mustNotBe": "threshold",
-        "mustBeGreaterThan": "threshold",
-        "mustBeGreaterOrEqualTo": "threshold",
-        "mustBeLessThan": "threshold",
-        "mustBeLessOrEqualTo": "threshold",
-        "mustBeBetween": "threshold",
-        "mustNotBeBetween": "threshold",
-        "unit": "threshold",
-        "customProperties": "customProperties.*",
+        "threshold": f"unit {' '.join(OPERATORS)}",
     },
     ElementKind.SLA: {
-        "id": "key",
-        "property": "key",
-        "value": "level",
-        "unit": "level",
+        "key": "id property",
+        "level": "value unit",
         "schedule": "schedule",
         "element": "element",
-        "customProperties": "customProperties.*",
     },
-    ElementKind.SERVER: {"id": "key", "roles": "role", "customProperties": "customProperties.*"},
-    ElementKind.ROLE: {"id": "key", "role": "key", "customProperties": "customProperties.*"},
-    ElementKind.SUPPORT: {"id": "key", "channel": "key", "customProperties": "customProperties.*"},
-    ElementKind.PRICE: {"id": "key"},
-    ElementKind.RELATIONSHIP: {
-        "id": "key",
-        "from": "key",
-        "to": "key",
+    ElementKind.SERVER: {"key": "id", "role": "roles"},
+    ElementKind.ROLE: {"key": "id role"},
+    ElementKind.SUPPORT: {"key": "id channel"},
+    ElementKind.PRICE: {"key": "id"},
+    ElementKind.RELATIONSHIP: {"key": "id from to"},
+}
+# Kind of element -> key -> what it becomes.
+FOLDED: Mapping[ElementKind, Mapping[str, str]] = {
+    kind: {
         "customProperties": "customProperties.*",
-    },
+        **{key: attribute for attribute, keys in rows.items() for key in keys.split()},
+    }
+    for kind, rows in _BECOMES.items()
 }
 
 # Custom properties with a meaning of their own, read elsewhere.

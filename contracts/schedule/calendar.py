@@ -33,35 +33,22 @@ TZDATA_VERSION = str(_PACKAGE.IANA_VERSION)
 
 # Names that read like an offset or a season and not like a place. Some are links to a place since
 # tzdata 2024b, but a reader of a promise cannot know which.
-_FIXED = {
-    "EST": "America/New_York",
-    "EST5EDT": "America/New_York",
-    "EDT": "America/New_York",
-    "CST": "America/Chicago",
-    "CST6CDT": "America/Chicago",
-    "CDT": "America/Chicago",
-    "MST": "America/Phoenix",
-    "MST7MDT": "America/Denver",
-    "MDT": "America/Denver",
-    "PST": "America/Los_Angeles",
-    "PST8PDT": "America/Los_Angeles",
-    "PDT": "America/Los_Angeles",
-    "HST": "Pacific/Honolulu",
-    "WET": "Europe/Lisbon",
-    "CET": "Europe/Paris",
-    "CEST": "Europe/Paris",
-    "MET": "Europe/Paris",
-    "EET": "Europe/Athens",
-    "EEST": "Europe/Athens",
-    "BST": "Europe/London",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "GMT": "UTC",
-    "GMT0": "UTC",
-    "GMT+0": "UTC",
-    "GMT-0": "UTC",
-    "Factory": "UTC",
+_PLACES = {
+    "America/New_York": "EST EST5EDT EDT",
+    "America/Chicago": "CST CST6CDT CDT",
+    "America/Phoenix": "MST",
+    "America/Denver": "MST7MDT MDT",
+    "America/Los_Angeles": "PST PST8PDT PDT",
+    "Pacific/Honolulu": "HST",
+    "Europe/Lisbon": "WET",
+    "Europe/Paris": "CET CEST MET",
+    "Europe/Athens": "EET EEST",
+    "Europe/London": "BST",
+    "Asia/Kolkata": "IST",
+    "Asia/Tokyo": "JST",
+    "UTC": "GMT GMT0 GMT+0 GMT-0 Factory",
 }
+_FIXED = {abbreviation: place for place, listed in _PLACES.items() for abbreviation in listed.split()}
 
 # No zone changes its clock twice within six days between 1970 and 2100 (a test reads all of them).
 _PROBE = timedelta(days=2)
