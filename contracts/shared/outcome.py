@@ -32,7 +32,6 @@ _WITHOUT_BREAKS = (
 )
 _IN_BLOCK = re.compile(f"[{_WITHOUT_BREAKS}]")
 _IN_LINE = re.compile(f"[\t\n{_WITHOUT_BREAKS}]")
-_SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 # What stays of the characters that a comparison of texts by the rules of a language leaves out, as GitHub's
 # runner compares: `:<joiner>:error::` begins a command, too. And the colours that a terminal is sent.
@@ -86,19 +85,12 @@ def in_xml(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    sign = match[0]
-    code = ord(sign)
-    if sign in _SHORT:
-        return _SHORT[sign]
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def _json_escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _xml_escape(match: re.Match[str]) -> str:

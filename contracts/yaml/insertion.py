@@ -29,7 +29,7 @@ from dq.contracts.yaml.source import is_json
 
 # Texts as YAML that every reader takes for the same text.
 
-_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\r": "\\x0d"}
 _PLAIN = re.compile(r"[A-Za-z][\w./@ -]*")
 
 
@@ -42,15 +42,14 @@ def quoted(text: str) -> str:
 
 
 def _escaped(sign: str) -> str:
-    if sign in _SHORT_ESCAPES:
-        return _SHORT_ESCAPES[sign]
+    if sign in _ESCAPES:
+        return _ESCAPES[sign]
     if sign.isprintable():
         return sign
-    code = ord(sign)
-    if 0xD800 <= code < 0xE000:
+    if "\ud800" <= sign < "\ue000":
         # Half a sign, as JSON can hold it; YAML has no word for that.
         return "\ufffd"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return sign.encode("unicode_escape").decode("ascii")
 
 
 def block(value: object, indent: str) -> Iterator[str]:
