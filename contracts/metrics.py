@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from dq.contracts.model import OPERATORS, PLACE, Place, Property, Quality, SchemaObject, plain
-from dq.contracts.shared.outcome import Location, suggestion
+from dq.contracts.shared.outcome import Finding, Location, mistake, suggestion
 
 # TABLE: the metrics of dq's own engine: what they are asked of, and which arguments and units they take.
 
@@ -117,17 +117,10 @@ class Measurement:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureFault:
-    """What is wrong with a rule, where it stands, what to write instead; `path` is inside the document."""
-
-    at: Location
-    path: str
-    message: str
-    mend: str
-
-
 # The arguments of a metric, one by one: each is read where it stands, and all that is wrong is told.
+
+
+_RULE = "measure-invalid"
 
 
 class Holder:
@@ -135,7 +128,7 @@ class Holder:
 
     __slots__ = ("_at", "_unknown", "faults", "path", "place", "written")
 
-    def __init__(self, raw: object, at: Location, path: str, faults: list[MeasureFault]) -> None:
+    def __init__(self, raw: object, at: Location, path: str, faults: list[Finding]) -> None:
         self.written: Mapping[str, object] = {}
         self.place: Place | None = None
         self._unknown = 0
@@ -157,7 +150,7 @@ class Holder:
         """Tells what is wrong with the value of a key, or with one item of its list."""
         item = "" if index is None else f"[{index}]"
         path = f"{self.path}.{key}{item}" if key else self.path
-        self.faults.append(MeasureFault(self.at(key or None, index), path, message, mend))
+        self.faults.append(mistake(_RULE, message, mend, self.at(key or None, index), path))
 
     def missing(self, key: str, mend: str) -> None:
         """Tells that an argument is needed, unless a key that is none is there in its place."""
@@ -175,7 +168,7 @@ class Holder:
             self._unknown += 1
             mend = suggestion(key, listed, f"It takes {', '.join(listed)}.")
             at = self._at if self.place is None else self.place.at_key(key)
-            self.faults.append(MeasureFault(at, f"{self.path}.{key}", f"{whose} takes no {key!r}.", mend))
+            self.faults.append(mistake(_RULE, f"{whose} takes no {key!r}.", mend, at, f"{self.path}.{key}"))
 
 
 def number(value: object) -> bool:
@@ -280,20 +273,25 @@ _FAMILIES = {"integer": "number", "number": "number"}
 
 def measure_named(quality: Quality) -> MeasureKind | None:
     """The metric that a rule of the engine dq names; None for every other rule."""
+    name = implementation(quality).get("check")
+    return MEASURES.get(name) if isinstance(name, str) else None
+
+
+def implementation(quality: Quality) -> dict[str, object]:
+    """What the implementation of a rule of dq's own engine says; empty for every other rule."""
     if quality.type != "custom" or quality.engine != ENGINE:
-        return None
+        return {}
     written = plain(quality.implementation)
-    name = written.strip() if isinstance(written, str) else None
-    if isinstance(written, dict) and isinstance(written.get("check"), str):
-        name = str(written["check"])
-    return MEASURES.get(name) if name is not None else None
+    if isinstance(written, str):
+        return {"check": written.strip()}
+    return written if isinstance(written, dict) else {}
 
 
 def read(
     kind: MeasureKind, one: SchemaObject, prop: Property | None, quality: Quality
-) -> Measurement | tuple[MeasureFault, ...]:
+) -> Measurement | tuple[Finding, ...]:
     """What a rule on an object, or on one of its properties, asks; or every fault of it, in no order."""
-    faults: list[MeasureFault] = []
+    faults: list[Finding] = []
     path = quality.path("implementation")
     rule = Holder(quality.implementation, quality.at("implementation"), path, faults)
     rule.unknown(_KEYS, "the implementation")

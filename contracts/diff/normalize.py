@@ -31,6 +31,7 @@ from dq.contracts.diff.element import (
     zone,
 )
 from dq.contracts.extension import Delivery
+from dq.contracts.metrics import implementation
 from dq.contracts.model import (
     OPERATORS,
     PLACE,
@@ -46,7 +47,6 @@ from dq.contracts.model import (
     SupportChannel,
     Team,
     TypeOptions,
-    plain,
 )
 from dq.contracts.model import Element as Described
 from dq.contracts.types import DataType
@@ -128,23 +128,13 @@ def _counted(interval: Interval, metric_: str, unit: str) -> Interval:
 
 def metric(rule: Quality) -> str:
     """The metric's name; ODCS 3.0 called it `rule`, and a rule of dq's engine names it as its check."""
-    named = of_engine(rule).get("check")
+    named = implementation(rule).get("check")
     return rule.metric or rule.rule or (named if isinstance(named, str) else "")
-
-
-def of_engine(rule: Quality) -> dict[str, object]:
-    """What the implementation of a rule of dq's own engine says; empty for every other rule."""
-    if rule.type != "custom" or rule.engine != "dq":
-        return {}
-    written = plain(rule.implementation)
-    if isinstance(written, str):
-        return {"check": written.strip()}
-    return written if isinstance(written, dict) else {}
 
 
 def operators_of(rule: Quality) -> tuple[list[tuple[str, Any]], str | None]:
     """The operators of a rule and its unit, wherever they stand."""
-    inside = of_engine(rule)
+    inside = implementation(rule)
     own = [(name, inside[name]) for name in OPERATORS if name in inside]
     unit = inside.get("unit", rule.unit)
     return own + rule.operators(), unit if isinstance(unit, str) else None
@@ -153,7 +143,7 @@ def operators_of(rule: Quality) -> tuple[list[tuple[str, Any]], str | None]:
 def unfolded(rule: Quality) -> dict[str, object]:
     """What an implementation says besides its check, arguments, unit and operators."""
     folded = {"check", "arguments", "unit", *OPERATORS}
-    return {key: value for key, value in of_engine(rule).items() if key not in folded}
+    return {key: value for key, value in implementation(rule).items() if key not in folded}
 
 
 def strict(rule: Quality) -> bool:
@@ -297,7 +287,7 @@ def _values_key(rule: Quality) -> str:
 
 
 def _arguments(rule: Quality) -> dict[str, object]:
-    raw = rule.arguments if isinstance(rule.arguments, dict) else of_engine(rule).get("arguments")
+    raw = rule.arguments if isinstance(rule.arguments, dict) else implementation(rule).get("arguments")
     raw = raw if isinstance(raw, dict) else {}
     return {key: inner for key, inner in raw.items() if key not in (PLACE, "validValues")}
 
