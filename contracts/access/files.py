@@ -78,11 +78,17 @@ def inside(outer: Folder, name: str) -> Iterator[Folder]:
         os.close(held)
 
 
+def _named_in(at: Folder, *names: str) -> tuple[int | None, list[str]]:
+    """The descriptor that names in a folder are relative to, where it is open, and the names."""
+    if isinstance(at, str):
+        return None, [os.path.join(at, name) for name in names]
+    return at, list(names)
+
+
 def look(at: Folder, name: str) -> os.stat_result:
     """What stands there; a link is not followed."""
-    if isinstance(at, str):
-        return os.lstat(os.path.join(at, name))
-    return os.stat(name, dir_fd=at, follow_symlinks=False)
+    held, (path,) = _named_in(at, name)
+    return os.stat(path, dir_fd=held, follow_symlinks=False)
 
 
 def open_file(at: Folder, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
@@ -103,26 +109,21 @@ def open_file(at: Folder, name: str, flags: int = os.O_RDONLY, mode: int = 0o666
 
 def move(at: Folder, old: str, new: str) -> None:
     """Gives a file in an open folder another name there, in place of whatever has that name."""
-    if isinstance(at, str):
-        os.replace(os.path.join(at, old), os.path.join(at, new))
-    else:
-        os.replace(old, new, src_dir_fd=at, dst_dir_fd=at)
+    held, (source, target) = _named_in(at, old, new)
+    os.replace(source, target, src_dir_fd=held, dst_dir_fd=held)
 
 
 def link(at: Folder, old: str, new: str) -> None:
     """Gives a file in an open folder a second name there. Raises FileExistsError where anything has it."""
-    if isinstance(at, str):
-        os.link(os.path.join(at, old), os.path.join(at, new))
-    else:
-        os.link(old, new, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+    held, (source, target) = _named_in(at, old, new)
+    # Windows has no other way than to follow.
+    os.link(source, target, src_dir_fd=held, dst_dir_fd=held, follow_symlinks=held is None)
 
 
 def remove(at: Folder, name: str) -> None:
     """Takes a file out of an open folder."""
-    if isinstance(at, str):
-        os.unlink(os.path.join(at, name))
-    else:
-        os.unlink(name, dir_fd=at)
+    held, (path,) = _named_in(at, name)
+    os.unlink(path, dir_fd=held)
 
 
 def _can_open_beside() -> bool:
