@@ -228,8 +228,8 @@ def refused_scopes(context: Context) -> Iterator[tuple[Scope, Refused]]:
         terms, wrong = extension.scope(one.quality)
         if terms.where is None or wrong:
             continue
-        from dq.contracts.sql.guard import Refused, where
+        from dq.contracts.sql.guard import Refused, guarded_predicate
 
-        found = where(terms.where)
+        found = guarded_predicate(terms.where)
         if isinstance(found, Refused):
             yield terms, found

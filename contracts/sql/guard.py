@@ -106,6 +106,7 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         return _refused(error)
 
 
+@lru_cache(256)
 def guarded_predicate(text: str) -> Guarded | Refused:
     """A condition on the rows of one object as SQL that may run, or the reason why it may not.
 
@@ -301,12 +302,6 @@ def _of_any(text: str, name: str, physical: str) -> str | None:
 @lru_cache(256)
 def _query(text: str, name: str, physical: str, column: str | None) -> Guarded | Refused:
     return guarded(text, own=name, tables={name: sql.ROWS_VIEW, physical: sql.ROWS_VIEW}, property=column)
-
-
-@lru_cache(256)
-def where(text: str) -> Guarded | Refused:
-    """The predicate of a rule's scope."""
-    return guarded_predicate(text)
 
 
 # Row filters of subscriptions: what Spark and the data filters of Lake Formation read alike.

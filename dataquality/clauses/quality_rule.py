@@ -306,9 +306,9 @@ def extent_of(one: SchemaObject, quality: Quality) -> Extent:
 
 def _narrowed(text: str) -> Extent:
     # Only who has a predicate pays for the parser.
-    from dq.contracts.sql.guard import Refused, where
+    from dq.contracts.sql.guard import Refused, guarded_predicate
 
-    found = where(text)
+    found = guarded_predicate(text)
     if isinstance(found, Refused):
         raise Unusable(f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}")
     named = tuple(Column((name,)) for name in found.columns)
