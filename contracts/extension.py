@@ -352,7 +352,7 @@ def _copied(value: Any) -> Any:
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
-def json_schema() -> dict[str, object]:
+def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of the four extension values, for editors."""
     definitions: dict[str, object] = {}
     for name, model in MODELS.items():
@@ -394,14 +394,8 @@ def editor_schema() -> dict[str, object]:
             "schema": {"items": _element(_custom("dataset"))},
             "support": {"items": _custom("route")},
         },
-        "$defs": {**_definitions(), "property": _element({"properties": {}})},
+        "$defs": {**json_schema()["$defs"], "property": _element({"properties": {}})},
     }
-
-
-def _definitions() -> dict[str, Any]:
-    made = json_schema()["$defs"]
-    assert isinstance(made, dict)
-    return made
 
 
 def _custom(name: str) -> dict[str, Any]:

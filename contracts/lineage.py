@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from posixpath import normpath
 from typing import NamedTuple
 
 from dq.contracts.access.access_policy import parse
@@ -339,7 +338,7 @@ def _folder(path: str) -> TableFolder | None:
         return None
     if made.scheme:
         return TableFolder(f"{made.scheme}://{made.host}/", made.segments)
-    text = normpath(str(made))
+    text = posixpath.normpath(str(made))
     steps = tuple(step for step in text.split("/") if step not in ("", "."))
     # What lies above the working folder holds more than its letters tell.
     above = steps.count("..")

@@ -17,7 +17,6 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticOmit
 
-from dq.contracts import odcs
 from dq.contracts import odcs as versions
 from dq.contracts.shared.outcome import Finding, Location, mistake, nearest, one_of, suggestion
 
@@ -762,7 +761,7 @@ def _unknown_key(
     hint = nearest(key, known)
     if key == "$ref":
         mend = "ODCS has no $ref: write the element out, or share it with a YAML anchor."
-    elif translated := odcs.hint(key, value, known, holder.keys):
+    elif translated := versions.hint(key, value, known, holder.keys):
         mend = translated
     elif hint and hint != key and _is_meant(key.lower(), hint.lower()):
         mend = f"Did you mean {hint!r}?"

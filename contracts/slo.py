@@ -106,11 +106,11 @@ def check(template: str) -> TextFault | None:
     return found if isinstance(found, TextFault) else None
 
 
-def render(template: str, due: Due) -> str | TextFault:
-    """The partition value a template means for a due, or the fault of the template."""
+def render(template: str, due: Due) -> str:
+    """The partition value a template means for a due. Raises ValueError for a faulty template."""
     parts = compiled(template)
     if isinstance(parts, TextFault):
-        return parts
+        raise ValueError(str(parts))
     return "".join(part if isinstance(part, str) else part.text(due.nominal) for part in parts)
 
 
@@ -221,15 +221,8 @@ def _expected(templates: Mapping[str, Sequence[str]], schedule: Schedule, due: D
 
 def _partitions(templates: Mapping[str, Sequence[str]], due: Due) -> tuple[Partition, ...]:
     # dict.fromkeys keeps the order and drops a value that two templates of one column share.
-    values = [dict.fromkeys(_value(template, due) for template in templates[column]) for column in templates]
+    values = [dict.fromkeys(render(template, due) for template in listed) for listed in templates.values()]
     return tuple(tuple(zip(templates, combination, strict=True)) for combination in product(*values))
-
-
-def _value(template: str, due: Due) -> str:
-    rendered = render(template, due)
-    if isinstance(rendered, TextFault):
-        raise ValueError(str(rendered))
-    return rendered
 
 
 # What is ahead of a schedule: the days that its calendar changes.

@@ -199,11 +199,8 @@ def unknown_columns(subscription: Subscription, contract: Contract) -> Iterator[
     """The entries of `columns` that the contract does not have: index, text, and the nearest that it has."""
     for index, name in enumerate(subscription.columns):
         one = _object_of(name, contract)
-        if one is None:
-            yield index, name, nearest(name, _element_names(contract))
-            continue
-        rest = _rest(name, one)
-        if rest and not any(rest in way.written for way in _ways(one)):
+        rest = _rest(name, one) if one else ""
+        if one is None or (rest and not any(rest in way.written for way in _ways(one))):
             yield index, name, nearest(name, _element_names(contract))
 
 

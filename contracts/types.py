@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -93,16 +93,13 @@ class NotAType(ValueError):
 _TOKEN = re.compile(r"\s*(`[^`]+`|[A-Za-z_0-9$\-]+|[<>(),:])")
 
 
+# Thousands of columns have the same few types.
 @lru_cache(maxsize=4096)
 def parse(text: str) -> DataType:
     """The type that a physicalType names, whatever its case and spelling.
 
     Raises NotAType with a reason. A struct's fields may be written `name:type` or `name type`.
     """
-    return _remembered(text) if len(text) < 64 else _parse(text)
-
-
-def _parse(text: str) -> DataType:
     if len(text) > MAX_CHARACTERS:
         raise NotAType(f"it has {len(text):,} characters, more than the {MAX_CHARACTERS:,} of a catalog")
     tokens: list[str] = []
@@ -116,13 +113,9 @@ def _parse(text: str) -> DataType:
         position = match.end()
     reader = _TypeReader(tokens)
     made = reader.type(0)
-    if reader.left():
+    if reader.peek():
         raise NotAType(f"unexpected {reader.next()!r} after {made}")
     return made
-
-
-# Thousands of columns have the same few types.
-_remembered = lru_cache(1024)(_parse)
 
 
 class _TypeReader:
@@ -130,11 +123,9 @@ class _TypeReader:
         self._tokens = tokens
         self._at = 0
 
-    def left(self) -> bool:
-        return self._at < len(self._tokens)
-
     def peek(self) -> str:
-        return self._tokens[self._at] if self.left() else ""
+        """The next token, empty at the end."""
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def next(self) -> str:
         token = self.peek()
@@ -153,7 +144,7 @@ class _TypeReader:
         if not word:
             raise NotAType("it is empty")
         # `double precision`, `timestamp without time zone`: words that belong together.
-        while self.left() and f"{word} {self.peek().lower()}" in _PREFIXES:
+        while f"{word} {self.peek().lower()}" in _PREFIXES:
             word += " " + self.next().lower()
         name = CANONICAL.get(word)
         if name is None:
@@ -270,7 +261,8 @@ def physical_type(prop: Property) -> DataType | None:
         except NotAType:
             return None
     if prop.logical_type == "object" and prop.properties:
-        return _struct(prop)
+        parts = [part for inner in prop.properties if (part := physical_type(inner)) is not None]
+        return _struct(prop.properties, parts) if len(parts) == len(prop.properties) else None
     if prop.logical_type == "array" and prop.items is not None:
         item = physical_type(prop.items)
         return None if item is None else DataType("array", (), (item,))
@@ -280,12 +272,8 @@ def physical_type(prop: Property) -> DataType | None:
     return None
 
 
-def _struct(prop: Property) -> DataType | None:
-    parts = [physical_type(inner) for inner in prop.properties]
-    if any(part is None for part in parts):
-        return None
-    names = tuple(inner.column for inner in prop.properties)
-    return DataType("struct", (), tuple(part for part in parts if part is not None), names)
+def _struct(properties: Sequence[Property], parts: Iterable[DataType]) -> DataType:
+    return DataType("struct", (), tuple(parts), tuple(inner.column for inner in properties))
 
 
 def catalog_type(prop: Property) -> DataType:
@@ -294,8 +282,7 @@ def catalog_type(prop: Property) -> DataType:
     if promised is not None:
         return promised
     if prop.logical_type == "object" and prop.properties:
-        parts = tuple(catalog_type(inner) for inner in prop.properties)
-        return DataType("struct", (), parts, tuple(inner.column for inner in prop.properties))
+        return _struct(prop.properties, map(catalog_type, prop.properties))
     declared = _FOREIGN_DECIMAL.fullmatch(prop.physical_type or "")
     if declared is not None and prop.logical_type in (None, "number", "integer"):
         try:
@@ -338,8 +325,7 @@ def logical_type(kind: DataType) -> str:
 
 def row_type(one: SchemaObject) -> DataType:
     """The object's columns as one struct type, by their names in the data."""
-    types = tuple(catalog_type(prop) for prop in one.properties)
-    return DataType("struct", (), types, tuple(prop.column for prop in one.properties))
+    return _struct(one.properties, map(catalog_type, one.properties))
 
 
 # TABLE: what a table format makes of columns that come, go, move or change their name, with sources.

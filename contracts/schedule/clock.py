@@ -23,7 +23,7 @@ from dq.contracts.schedule.calendar import (
     transitions,
     zone,
 )
-from dq.contracts.schedule.cron import LAST, LAST_WEEKDAY, CronField, DayRule, FieldError, midnights
+from dq.contracts.schedule.cron import LAST, LAST_WEEKDAY, WEEKDAYS, CronField, DayRule, FieldError, midnights
 from dq.contracts.shared.outcome import TextFault
 
 # The words of a promised-delivery clock: dialect, policy for clock changes, due.
@@ -720,7 +720,6 @@ def _croniter_dues(schedule: Schedule, start: datetime, end: datetime) -> Iterat
 
 
 _DAYS, _WEEK, _MONTHS = frozenset(range(1, 32)), frozenset(range(7)), frozenset(range(1, 13))
-_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _CALENDAR = "Keep what the contract says: 'dialect: eventbridge' reads it as it is."
 
 
@@ -773,9 +772,9 @@ def reading(schedule: Schedule) -> str:
     days = [*_listed(rule.days, _DAYS, "")]
     marks = {LAST: "the last day", LAST_WEEKDAY: "the last working day"}
     days += [marks.get(mark, f"the working day nearest to {mark}") for mark in sorted(rule.special_days)]
-    week = [_NAMES[number] for number in sorted(rule.weekdays) if rule.weekdays != _WEEK]
+    week = [WEEKDAYS[number] for number in sorted(rule.weekdays) if rule.weekdays != _WEEK]
     week += [
-        f"the last {_NAMES[day]}" if nth == 0 else f"{_NAMES[day]} number {nth}"
+        f"the last {WEEKDAYS[day]}" if nth == 0 else f"{WEEKDAYS[day]} number {nth}"
         for day, nth in sorted(rule.special_weekdays)
     ]
     month_days = f"day of month {', '.join(days)}" if any(days) else ""
@@ -817,7 +816,7 @@ def _either(rule: DayRule) -> list[tuple[str, str]] | TextFault:
         plain = _numbers(rule.days, _DAYS, aws=True) if rule.days else ""
         parts += [(one, "?") for one in (plain, *("L" for _ in rule.special_days)) if one]
     if not every_weekday:
-        names = ",".join(_NAMES[number] for number in sorted(rule.weekdays))
+        names = ",".join(WEEKDAYS[number] for number in sorted(rule.weekdays))
         marks = [_weekday(*one, sunday=1) for one in sorted(rule.special_weekdays)]
         # EventBridge takes no list beside a mark.
         parts += [("?", one) for one in (names, *marks) if one]

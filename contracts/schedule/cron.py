@@ -106,7 +106,7 @@ _MONTHS = {
     name: n
     for n, name in enumerate("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), 1)  # noqa: SIM905
 }
-_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ MINUTE = Spec("minute", 0, 59, {})
 HOUR = Spec("hour", 0, 23, {}, hint="; midnight is 0")
 DAY = Spec("day-of-month", 1, 31, {}, days=True)
 MONTH = Spec("month", 1, 12, _MONTHS)
-WEEKDAY = Spec("day-of-week", 0, 7, {name: n for n, name in enumerate(_WEEKDAYS)}, weekdays=True)
+WEEKDAY = Spec("day-of-week", 0, 7, {name: n for n, name in enumerate(WEEKDAYS)}, weekdays=True)
 UNIX = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 
 EVENTBRIDGE = (
@@ -143,7 +143,7 @@ EVENTBRIDGE = (
         "day-of-week",
         1,
         7,
-        {name: n for n, name in enumerate(_WEEKDAYS, 1)},
+        {name: n for n, name in enumerate(WEEKDAYS, 1)},
         "EB_DOW",
         weekdays=True,
         sunday=1,

@@ -10,7 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dq.contracts import odcs as servers
 from dq.contracts import odcs as versions
 from dq.contracts.access import files
 from dq.contracts.model import (
@@ -97,7 +96,7 @@ def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
     for key in _LATER.get(kind, _NONE) & node.place.keys.keys():
         value = getattr(node, "logical_type", None) if key == "logicalType" else None
         since = versions.KEY_SINCE.get((kind, key)) or (
-            servers.LATER_KEYS.get(key)
+            versions.LATER_KEYS.get(key)
             if kind == "Server"
             else versions.VALUE_SINCE.get((kind, key, value or ""))
         )
@@ -130,22 +129,17 @@ def _is_empty_enum(prop: Property) -> bool:
     return prop.enum == [] and not prop.place.items.get("enum")
 
 
-def _later_keys() -> dict[str, set[str]]:
-    """Type of node -> the keys of it that did not come with 3.0.0, or have values that did not."""
-    found: dict[str, set[str]] = {"Server": set(servers.LATER_KEYS)}
-    for kind, key, *_ in [*versions.KEY_SINCE, *versions.VALUE_SINCE]:
-        found.setdefault(kind, set()).add(key)
-    return found
-
-
-_LATER = _later_keys()
+# Type of node -> the keys of it that did not come with 3.0.0, or have values that did not.
+_LATER: dict[str, set[str]] = {"Server": set(versions.LATER_KEYS)}
+for _kind, _later, *_ in (*versions.KEY_SINCE, *versions.VALUE_SINCE):
+    _LATER.setdefault(_kind, set()).add(_later)
 _NONE: set[str] = set()
 
 
 def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
-    kind = servers.SERVER_TYPES.get(server.type)
+    kind = versions.SERVER_TYPES.get(server.type)
     if kind is None:
-        hint = nearest(server.type, servers.SERVER_TYPES)
+        hint = nearest(server.type, versions.SERVER_TYPES)
         message = f"server type {server.type!r} is not one of ODCS."
         mend = f"Write {hint!r}." if hint else "Use 'custom' for a type that ODCS does not name."
         yield mistake("unknown-server-type", message, mend, server.at("type"), server.path("type"))
@@ -178,8 +172,8 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
                 message, mend = f"{key} must be text, not {read_as(value)}.", f"Write '{key}: …'."
             yield mistake("wrong-type", message, mend, at, path)
     required = kind.required
-    if server.type in servers.EARLIER_REQUIRED and odcs < servers.EARLIER_REQUIRED[server.type][1]:
-        required += servers.EARLIER_REQUIRED[server.type][0]
+    if server.type in versions.EARLIER_REQUIRED and odcs < versions.EARLIER_REQUIRED[server.type][1]:
+        required += versions.EARLIER_REQUIRED[server.type][0]
     strange = [key for key in written if key not in known and key != PLACE]
     for key in (names[key] for key in required):
         # An unknown key that reads like it says it all.
@@ -191,7 +185,7 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
 
 def _name(server: str, key: str, odcs: versions.Version) -> str:
     """What a key of a server was called in this version."""
-    earlier, until = servers.EARLIER_NAMES.get((server, key), ("", odcs))
+    earlier, until = versions.EARLIER_NAMES.get((server, key), ("", odcs))
     return earlier if odcs < until else key
 
 

@@ -561,18 +561,18 @@ def _text(data: bytes, file: str) -> str | Finding:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line = before.count(b"\n") + 1
-        column = error.start - (before.rfind(b"\n") + 1) + 1
         message = f"byte 0x{data[error.start]:02x} is not UTF-8."
-        return mistake("not-utf8", message, "Save the file as UTF-8.", Location(file, line, column))
-    bad = text.find("\0")
-    if bad >= 0:
-        line = text.count("\n", 0, bad) + 1
-        column = bad - (text.rfind("\n", 0, bad) + 1) + 1
-        message = "the file holds a NUL character."
-        return mistake("not-utf8", message, "Remove it; it is not text.", Location(file, line, column))
+        at = Location(file, *_end_of(data[: error.start].decode("latin-1")))
+        return mistake("not-utf8", message, "Save the file as UTF-8.", at)
+    before, nul, _ = text.partition("\0")
+    if nul:
+        at = Location(file, *_end_of(before))
+        return mistake("not-utf8", "the file holds a NUL character.", "Remove it; it is not text.", at)
     return text
+
+
+def _end_of(text: str) -> Spot:
+    return text.count("\n") + 1, len(text) - text.rfind("\n")
 
 
 # What libyaml says, and what helps. The first match wins.
