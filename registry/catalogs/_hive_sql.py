@@ -151,16 +151,16 @@ def _holds_variant(kind: DataType) -> bool:
     return kind.name == "variant" or any(_holds_variant(part) for part in kind.parts)
 
 
-def create(spec: TableSpec) -> str:
+def create_table(spec: TableSpec) -> str:
     """CREATE TABLE; external where a location is given, so that dropping it never deletes a file."""
     keys = ", ".join(quoted(column.name) for column in spec.partitions)
     if spec.format in HIVE_SERDES:
         head = "CREATE EXTERNAL TABLE" if spec.location else "CREATE TABLE"
         columns, how = spec.columns, HIVE_SERDES[spec.format]
-        keys = ", ".join(_column(column) for column in spec.partitions)
+        keys = ", ".join(_column_ddl(column) for column in spec.partitions)
     else:
         head, columns, how = "CREATE TABLE", spec.columns + spec.partitions, CREATES[spec.format]
-    parts = [f"{head} {table(spec)} ({', '.join(_column(column) for column in columns)})"]
+    parts = [f"{head} {quoted_table(spec)} ({', '.join(_column_ddl(column) for column in columns)})"]
     by = f"PARTITIONED BY ({keys})" if keys else ""
     # The two kinds of tables want these in different order.
     told = text_options(spec)
@@ -191,20 +191,20 @@ def alter_columns(action: Action, spec: TableSpec) -> Iterator[str]:
     new = {
         change.name for change in action.changes if change.field is ChangedField.COLUMN and not change.kept
     }
-    added = [_column(column) for column in spec.columns if column.name in new]
+    added = [_column_ddl(column) for column in spec.columns if column.name in new]
     if added:
-        yield f"ALTER TABLE {table(spec)} ADD COLUMNS ({', '.join(added)})"
+        yield f"ALTER TABLE {quoted_table(spec)} ADD COLUMNS ({', '.join(added)})"
     for change in action.changes:
         if change.field is ChangedField.COMMENT:
             yield (
-                f"ALTER TABLE {table(spec)} ALTER COLUMN {quoted(change.name)} "
+                f"ALTER TABLE {quoted_table(spec)} ALTER COLUMN {quoted(change.name)} "
                 f"COMMENT {spark_literal(change.after or '')}"
             )
 
 
 def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
     """ALTER TABLE for place, description and properties; the properties last, for they carry the mark."""
-    altered = f"ALTER {kind(spec)} {table(spec)}"
+    altered = f"ALTER {relation_kind(spec)} {quoted_table(spec)}"
     for change in action.changes:
         if change.field is ChangedField.LOCATION:
             yield f"{altered} SET LOCATION {spark_literal(change.after or '')}"
@@ -212,7 +212,7 @@ def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
             # COMMENT ON is for tables alone; of a view it is this property.
             yield f"{altered} SET TBLPROPERTIES ('comment' = {spark_literal(change.after or '')})"
         elif change.field is ChangedField.DESCRIPTION:
-            yield f"COMMENT ON TABLE {table(spec)} IS {spark_literal(change.after or '')}"
+            yield f"COMMENT ON TABLE {quoted_table(spec)} IS {spark_literal(change.after or '')}"
     if any(change.field is ChangedField.READER for change in action.changes):
         yield f"{altered} SET SERDEPROPERTIES ({_pairs(text_options(spec))})"
     changed = {
@@ -226,26 +226,26 @@ def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
         yield f"{altered} SET TBLPROPERTIES ({_pairs(kept)})"
 
 
-def schema(spec: TableSpec) -> str:
+def columns_ddl(spec: TableSpec) -> str:
     """The data columns as DDL."""
-    return ", ".join(_column(column) for column in spec.columns)
+    return ", ".join(_column_ddl(column) for column in spec.columns)
 
 
-def partition(values: Values) -> str:
+def partition_clause(values: Values) -> str:
     """PARTITION (…); every value as text, which Spark casts to the key's type."""
     return f"PARTITION ({', '.join(f'{quoted(key)} = {spark_literal(value)}' for key, value in values)})"
 
 
-def kind(spec: TableSpec) -> str:
+def relation_kind(spec: TableSpec) -> str:
     """The word for it in ALTER and DROP."""
     return "VIEW" if spec.format == VIEW else "TABLE"
 
 
-def table(spec: TableSpec) -> str:
+def quoted_table(spec: TableSpec) -> str:
     return f"{quoted(spec.database)}.{quoted(spec.name)}"
 
 
-def _column(column: TableColumn) -> str:
+def _column_ddl(column: TableColumn) -> str:
     comment = f" COMMENT {spark_literal(column.comment)}" if column.comment else ""
     name, _, kind = column.spelled.partition(" ")
     return f"{quoted(name or column.name)} {kind or column.type}{comment}"

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from dq.contracts.escaping import spark_literal
 from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import LAKEHOUSE, DqError, Unreadable, UsageError
-from dq.contracts.sql.text import name as identifier
+from dq.contracts.sql.text import name as quoted
 from dq.registry.catalog import (
     CatalogKind,
     CatalogSettings,
@@ -25,7 +25,6 @@ from dq.registry.catalog import (
     stale,
 )
 from dq.registry.catalogs import _hive_sql as sql
-from dq.registry.catalogs import _hive_sql as texts
 from dq.registry.diff import Action, LiveTable, Obstacle
 from dq.registry.table import VIEW, TableColumn, TableSpec, digest, fold_location, folded
 
@@ -55,14 +54,14 @@ def spec_of(table: Any) -> TableSpec:
     return folded(
         TableSpec(
             table.database(),
-            table.identifier().table(),
+            table.quoted().table(),
             _place(table.storage()),
             format,
             tuple(column for name, column in columns.items() if name not in keys),
             tuple(columns[name] for name in keys),
             tuple(properties.items()),
             _option(table.comment()),
-            texts.text_terms(format, told),
+            sql.text_terms(format, told),
         )
     )
 
@@ -156,7 +155,7 @@ class Hive:
         sql.refuse_reserved(spec)
         sql.refuse_long(spec)
         sql.refuse_variants(spec, self.spark.version)
-        texts.refuse_encoding(spec)
+        sql.refuse_encoding(spec)
         _refuse_relative(spec)
 
     def read(self, database: str, name: str) -> LiveTable | None:
@@ -197,21 +196,21 @@ class Hive:
         if live is not None and (spec is None or sql.replaces(action)):
             # External tables only lose their entry; a managed one would lose its files.
             _refuse_managed(live.spec, self._external().getTable(database, name))
-            self._run(f"DROP {sql.kind(live.spec)} {sql.table(live.spec)}")
+            self._run(f"DROP {sql.relation_kind(live.spec)} {sql.quoted_table(live.spec)}")
             live = None
         if spec is None:
             return
         if live is None:
-            self._run(f"CREATE DATABASE IF NOT EXISTS {identifier(database)}")
-            self._run(sql.create(spec))
+            self._run(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
+            self._run(sql.create_table(spec))
             return
         if live.spec.format in LAKEHOUSE:
             self._describe(live.spec, spec)
             return
         if sql.rewrites(action):
-            wanted = self._jvm().org.apache.spark.sql.types.StructType.fromDDL(sql.schema(spec))
+            wanted = self._jvm().org.apache.spark.sql.types.StructType.fromDDL(sql.columns_ddl(spec))
             self._external().alterTableDataSchema(database, name, wanted)
-            self.spark.catalog.refreshTable(sql.table(spec))
+            self.spark.catalog.refreshTable(sql.quoted_table(spec))
         else:
             for statement in sql.alter_columns(action, spec):
                 self._run(statement)
@@ -230,7 +229,7 @@ class Hive:
         if spec.description != live.description:
             comment = self._jvm().scala.Option.apply(spec.description or None)
         catalog.alterTable(described(table, to_map(kept | dict(spec.parameters)), comment))
-        self.spark.catalog.refreshTable(sql.table(spec))
+        self.spark.catalog.refreshTable(sql.quoted_table(spec))
 
     def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
         live = self.read(database, name)
@@ -242,8 +241,8 @@ class Hive:
         if there is None:
             with _explained():
                 self._run(
-                    f"ALTER TABLE {sql.table(live.spec)} ADD IF NOT EXISTS "
-                    f"{sql.partition(values)} LOCATION {spark_literal(location)}"
+                    f"ALTER TABLE {sql.quoted_table(live.spec)} ADD IF NOT EXISTS "
+                    f"{sql.partition_clause(values)} LOCATION {spark_literal(location)}"
                 )
         return there is None
 
@@ -258,7 +257,7 @@ class Hive:
             raise no_partition(database, name, values)
         with _explained():
             self._run(
-                f"ALTER TABLE {sql.table(live.spec)} {sql.partition(values)} "
+                f"ALTER TABLE {sql.quoted_table(live.spec)} {sql.partition_clause(values)} "
                 f"SET LOCATION {spark_literal(location)}"
             )
 

@@ -57,7 +57,7 @@ def add(connection: Connection, raw: Raw, wanted: Sequence[Partition]) -> int:
     new = 0
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
-        inputs = [_input(raw, one) for one in batch]
+        inputs = [_partition_input(raw, one) for one in batch]
         answer = connection.client.batch_create_partition(
             PartitionInputList=inputs, **_table(connection, raw)
         )
@@ -135,7 +135,7 @@ def _listed(connection: Connection, raw: Raw, **options: Any) -> Iterator[dict[s
         yield from page["Partitions"]
 
 
-def _input(raw: Raw, one: Partition) -> dict[str, Any]:
+def _partition_input(raw: Raw, one: Partition) -> dict[str, Any]:
     storage = {**(raw.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}
     return {"Values": ordered(raw, one.values), "StorageDescriptor": storage}
 

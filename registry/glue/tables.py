@@ -231,11 +231,11 @@ class Glue:
 def _new(spec: TableSpec) -> dict[str, Any]:
     """The request that makes a table."""
     indexes = wanted_indexes(spec)
-    made = {"DatabaseName": spec.database, "TableInput": _input(spec)}
+    made = {"DatabaseName": spec.database, "TableInput": _table_input(spec)}
     return made | ({"PartitionIndexes": indexes} if indexes else {})
 
 
-def _input(spec: TableSpec) -> dict[str, Any]:
+def _table_input(spec: TableSpec) -> dict[str, Any]:
     try:
         return new_table(spec)
     except NotAType as error:

@@ -10,14 +10,13 @@ from functools import lru_cache
 from typing import Any
 
 from dq.contracts.shared.outcome import UsageError
-from dq.registry.glue.conversion import FORMATS, NESTED, fault_of, format_of, is_own
+from dq.registry.glue.conversion import FORMATS, NESTED, Raw, fault_of, format_of, is_own
 from dq.registry.table import OPEN_FORMATS, TEXTS
 
 # What the model of AWS says of a request and botocore does not check: sizes, patterns, enumerations.
 #
 # botocore itself refuses what is missing, unknown, of a wrong type, or too small.
 
-Raw = Mapping[str, Any]
 Rule = Callable[[Raw], Iterable[str]]
 """What AWS keeps to itself about a request of one operation."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from pyiceberg import exceptions as ice
+from pyiceberg import exceptions as errors
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.io import FileIO, InputFile, OutputFile
 from requests import Session
@@ -23,16 +23,16 @@ from dq.contracts.shared.outcome import Unreadable, UsageError
 _CONNECT_SECONDS = 10.0
 _SHOWN = 300
 _DELEGATION = "X-Iceberg-Access-Delegation"
-UNKNOWN = (RequestException, ice.CommitStateUnknownException, ice.ServerError)
+UNKNOWN = (RequestException, errors.CommitStateUnknownException, errors.ServerError)
 """After these nobody can tell whether what was sent has been done."""
 
-_WHO = (ice.UnauthorizedError, ice.ForbiddenError, ice.OAuthError, ice.AuthorizationExpiredError)
+_WHO = (errors.UnauthorizedError, errors.ForbiddenError, errors.OAuthError, errors.AuthorizationExpiredError)
 _REFUSED = (
-    ice.RESTError,
-    ice.CommitFailedException,
-    ice.NoSuchTableError,
-    ice.NoSuchNamespaceError,
-    ice.ValidationError,
+    errors.RESTError,
+    errors.CommitFailedException,
+    errors.NoSuchTableError,
+    errors.NoSuchNamespaceError,
+    errors.ValidationError,
     NotImplementedError,
 )
 

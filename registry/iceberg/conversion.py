@@ -157,8 +157,8 @@ def _table(key: Key, metadata: TableMetadata) -> TableSpec:
             *key,
             metadata.location,
             FORMAT,
-            tuple(_column(field, told) for number, field in fields.items() if number not in keys),
-            tuple(_column(fields[number], told) for number in keys),
+            tuple(_table_column(field, told) for number, field in fields.items() if number not in keys),
+            tuple(_table_column(fields[number], told) for number in keys),
             _parameters(metadata.properties),
             metadata.properties.get(DESCRIPTION, ""),
         )
@@ -166,7 +166,7 @@ def _table(key: Key, metadata: TableMetadata) -> TableSpec:
 
 
 def _view(key: Key, view: View) -> TableSpec:
-    columns = tuple(_column(field, {}) for field in view.schema().fields)
+    columns = tuple(_table_column(field, {}) for field in view.schema().fields)
     description = view.properties.get(DESCRIPTION, "")
     return folded(TableSpec(*key, "", VIEW, columns, (), _parameters(view.properties), description))
 
@@ -186,7 +186,7 @@ def _told(properties: Mapping[str, str]) -> dict[str, str]:
     )
 
 
-def _column(field: NestedField, told: Mapping[str, str]) -> TableColumn:
+def _table_column(field: NestedField, told: Mapping[str, str]) -> TableColumn:
     kind = exact(ddl(field.field_type), told.get(field.name.lower()))
     return TableColumn(field.name, kind, field.doc or "", required=field.required)
 

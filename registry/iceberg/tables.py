@@ -9,7 +9,7 @@ from itertools import count, pairwise
 from typing import Any
 
 from pydantic import ValidationError as AnswerFault
-from pyiceberg import exceptions as ice
+from pyiceberg import exceptions as errors
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.table import Table, Transaction
@@ -220,7 +220,7 @@ def _properties(transaction: Transaction, live: TableSpec, after: TableSpec) -> 
         transaction.set_properties(changed)
 
 
-_ABSENT = (ice.NoSuchTableError, ice.NoSuchViewError, ice.NoSuchNamespaceError)
+_ABSENT = (errors.NoSuchTableError, errors.NoSuchViewError, errors.NoSuchNamespaceError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class Iceberg:
         with explained(f"list the tables of {database}"):
             try:
                 names = [*self.rest.list_tables((database,)), *self.rest.list_views((database,))]
-            except ice.NoSuchNamespaceError:
+            except errors.NoSuchNamespaceError:
                 return []
             found = [self._load((database, name[-1])) for name in sorted(names)]
         return [live_table(one) for one in found if one is not None]
@@ -277,7 +277,7 @@ class Iceberg:
                 raise stale(*action.key)
             try:
                 self._write(found, live, action.after)
-            except (ice.CommitFailedException, ice.TableAlreadyExistsError) as error:
+            except (errors.CommitFailedException, errors.TableAlreadyExistsError) as error:
                 # Another has written between our reading and our writing: who asks compares.
                 raise stale(*action.key) from error
             except UNKNOWN:
@@ -339,7 +339,7 @@ class Iceberg:
                     properties=properties_of(spec),
                 )
                 return
-            except ice.NoSuchNamespaceError:
+            except errors.NoSuchNamespaceError:
                 # Most are there: asking before each table would be a call for nothing.
                 self._create_namespace(spec)
         raise Unreadable(
@@ -349,7 +349,7 @@ class Iceberg:
 
     def _create_namespace(self, spec: TableSpec) -> None:
         marks = {MANAGED_BY: "dq", REGISTRY: spec.parameter(REGISTRY)}
-        with suppress(ice.NamespaceAlreadyExistsError):
+        with suppress(errors.NamespaceAlreadyExistsError):
             self.rest.create_namespace((spec.database,), {key: text for key, text in marks.items() if text})
 
     def _drop(self, found: Table | View | StrangeTable) -> None:

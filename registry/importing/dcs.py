@@ -93,7 +93,7 @@ _OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NUMBERS = ("int", "bigint", "float", "double", "decimal")
 # Keys that are taken over by name, or that the reader follows.
 _ALIKE = {"description": "description", "title": "businessName", "classification": "classification"}
-_READ = {
+_FIELD_KEYS = {
     "type", "required", "unique", "primary", "primaryKey", "references", "enum", "example", "examples", "pii",
     "tags", "links", "quality", "config", "fields", "items", "keys", "values", "precision", "scale", "$ref",
     "domain", "name", *_ALIKE, *_OF_TEXT, *_OF_NUMBERS,
@@ -211,7 +211,7 @@ class FieldReader:
         quality = rules(own.get("quality"), where, self.lost)
         if quality:
             made["quality"] = quality
-        self.lost += [f"{where}: {key} {shown(own[key])}" for key in own if key not in _READ]
+        self.lost += [f"{where}: {key} {shown(own[key])}" for key in own if key not in _FIELD_KEYS]
         return made
 
     def _reference(self, reference: str, made: dict[str, object], where: str) -> None:

@@ -24,7 +24,8 @@ from dq.registry.glue.client import (
     polite,
     unless,
 )
-from dq.registry.glue.validation import Raw, Rule, refusals
+from dq.registry.glue.conversion import Raw
+from dq.registry.glue.validation import Rule, refusals
 from dq.registry.lake_formation.desired import (
     FILTERED,
     DefineTag,

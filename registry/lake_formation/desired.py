@@ -234,7 +234,7 @@ def wanted_grants(
                 if expression is None:
                     made.notes.append(f"{one.file}: its row filter cannot be applied, so nothing is given.")
                     continue
-                made_filter = _filter(spec.key, one.reader, expression, columns)
+                made_filter = _data_filter(spec.key, one.reader, expression, columns)
                 made.filters[made_filter.name] = made_filter
                 made.add(GrantKey(*spec.key, one.reader, made_filter.name), (FILTERED,), one.file)
     return made
@@ -254,7 +254,7 @@ def _expression(text: str, *, ended: bool) -> str | None:
     return text.strip() if ended else None
 
 
-def _filter(on: Key, reader: str, expression: str, columns: tuple[str, ...]) -> DataFilter:
+def _data_filter(on: Key, reader: str, expression: str, columns: tuple[str, ...]) -> DataFilter:
     told = "\0".join((*on, reader, expression, *columns))
     return DataFilter(*on, f"dq_{hashlib.sha256(told.encode()).hexdigest()[:16]}", expression, columns)
 

@@ -17,6 +17,7 @@ from dq.registry.landing_zone.privileges import (
     VERSION,
     WATCHER,
     Bounded,
+    Node,
     On,
     Places,
     duty_policy,
@@ -25,7 +26,6 @@ from dq.registry.scheduler.plan import TARGETS, service_of
 
 # Where a domain's tables and files are, as resources of policies in a stack.
 
-Node = dict[str, Any]
 
 # What a policy written into a role has room for, beside the rest.
 _MOST_FOLDERS = 20
