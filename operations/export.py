@@ -10,8 +10,8 @@ from dq.contracts.escaping import comment
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import UsageError, nearest
 from dq.operations.registry_files import load, only
-from dq.registry.exporting import kinds
-from dq.registry.exporting.export import Exported, ExportKind, Write, unsaid
+from dq.registry import exporting
+from dq.registry.exporting import Exported, ExportKind, Write, unsaid
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def run(
     kind: str, file: Path, object: str | None, to: str | None, note: Callable[[str], None]
 ) -> ExportOutcome:
     """The operation itself. Raises as `export`."""
-    shelf = kinds.load()
+    shelf = exporting.load()
     if kind not in shelf:
         hint = nearest(kind, shelf)
         mend = f"Did you mean {hint}?" if hint else f"It knows {', '.join(shelf)}."

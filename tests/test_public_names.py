@@ -20,8 +20,7 @@ from pydantic import BaseModel
 import dq
 from dq.alerts import channel
 from dq.dataquality.clauses import kind, plugins
-from dq.registry import catalog
-from dq.registry.exporting import export
+from dq.registry import catalog, exporting
 from dq.registry.importing import model
 from dq.validators import lint, rule
 
@@ -37,7 +36,7 @@ PLUGGED = {
     "dataquality/checks": (kind.CheckKind,),
     "registry/catalogs": (catalog.CatalogKind, catalog.CatalogSettings, catalog.Catalog),
     "registry/importing/kinds": (model.ImportKind,),
-    "registry/exporting/kinds": (export.ExportKind,),
+    "registry/exporting": (exporting.ExportKind,),
     "validators/reports": (lint.ReportFormat,),
     "validators/rules": (rule.Rule, rule.Fault),
 }

@@ -14,7 +14,7 @@ from fakes.schemas import document
 
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
-from dq.registry.exporting.export import walk
+from dq.registry.exporting import walk
 
 # Type, and what a JSON Schema and Avro make of it; None where that is the same.
 TYPES = [

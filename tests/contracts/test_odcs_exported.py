@@ -15,10 +15,10 @@ from dq.contracts.odcs import SUPPORTED
 from dq.contracts.slo import read as promises
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import parse
-from dq.registry.exporting import kinds
-from dq.registry.exporting.export import Exported
+from dq.registry import exporting
+from dq.registry.exporting import Exported
 
-ODCS = kinds.load()["odcs"]
+ODCS = exporting.load()["odcs"]
 VERSIONS = tuple(version.removeprefix("v") for version in SUPPORTED)
 FEATURES = tuple(features())
 # The JSON Schema of 3.0.2 says that the schema of a DuckDB is a number, which its text does not.

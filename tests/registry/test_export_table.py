@@ -8,8 +8,8 @@ from pathlib import Path
 from fakes.schemas import PLAIN
 
 from dq.contracts.yaml.parse import parse
-from dq.registry.exporting import kinds
-from dq.registry.exporting.export import COLUMNS, FIELDS, PARTS
+from dq.registry import exporting
+from dq.registry.exporting import COLUMNS, FIELDS, PARTS
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/import.md"
 FORMS = ("sql", "jsonschema", "avro", "dbt", "pandera", "html")
@@ -31,7 +31,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def said() -> str:
-    shelf = kinds.load()
+    shelf = exporting.load()
     rows = []
     for key in KEYS:
         cells = []
@@ -45,7 +45,7 @@ def said() -> str:
 
 
 def types() -> str:
-    shelf = kinds.load()
+    shelf = exporting.load()
     rows = []
     for kind in [*PLAIN, *EXTRA]:
         text = (
@@ -70,4 +70,4 @@ def test_the_page_says_which_types_become_others() -> None:
 
 
 def test_every_form_that_tells_what_it_lacks_is_in_the_table() -> None:
-    assert {one.id for one in kinds.load().values() if one.says is not None} == set(FORMS)
+    assert {one.id for one in exporting.load().values() if one.says is not None} == set(FORMS)

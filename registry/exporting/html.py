@@ -10,7 +10,7 @@ from dq.contracts.escaping import html
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.insertion import commented
-from dq.registry.exporting.export import Exported, ExportKind, words
+from dq.registry.exporting import Exported, ExportKind, words
 
 # No script, picture or font is ever fetched; the one style stands in the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -24,7 +24,7 @@ from dq.contracts.model import (
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.insertion import block
-from dq.registry.exporting.export import Exported, ExportKind, Losses
+from dq.registry.exporting import Exported, ExportKind, Losses
 
 Values = dict[str, object]
 

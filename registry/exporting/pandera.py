@@ -11,7 +11,7 @@ from dq.contracts.escaping import python
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import commented
-from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, unsaid, words
+from dq.registry.exporting import Exported, ExportKind, Losses, columns, unsaid, words
 
 # A comment in the first two lines could name another encoding, in which the rest reads otherwise.
 _HEAD = '''\

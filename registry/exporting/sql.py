@@ -9,7 +9,7 @@ from dq.contracts.escaping import spark_literal, spark_name_in_file
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import commented
-from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, inner, words
+from dq.registry.exporting import Exported, ExportKind, Losses, columns, inner, words
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:

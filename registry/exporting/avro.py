@@ -10,7 +10,7 @@ from itertools import count
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, inner, words
+from dq.registry.exporting import Exported, ExportKind, Losses, columns, inner, words
 
 Node = dict[str, object]
 

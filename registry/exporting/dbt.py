@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dq.contracts.escaping import dbt_name, is_dbt_name, is_dbt_value, is_plain_name, jinja
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.yaml.insertion import block, quoted
-from dq.registry.exporting.export import Exported, ExportKind, Losses, columns, words
+from dq.registry.exporting import Exported, ExportKind, Losses, columns, words
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
