@@ -12,9 +12,8 @@ from dq.operations.runtime.context import World, called
 from dq.operations.runtime.spark import opened
 from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
-from dq.registry.importing import kinds
+from dq.registry.importing import FoundTable, kinds
 from dq.registry.importing.contract_text import Imported, contract_text, identifier
-from dq.registry.importing.model import FoundTable
 from dq.registry.importing.sources import is_place, of_spec
 from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
 

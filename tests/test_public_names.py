@@ -20,8 +20,7 @@ from pydantic import BaseModel
 import dq
 from dq.alerts import channel
 from dq.dataquality.clauses import kind, plugins
-from dq.registry import catalog, exporting
-from dq.registry.importing import model
+from dq.registry import catalog, exporting, importing
 from dq.validators import lint, rule
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +34,7 @@ PLUGGED = {
     ),
     "dataquality/checks": (kind.CheckKind,),
     "registry/catalogs": (catalog.CatalogKind, catalog.CatalogSettings, catalog.Catalog),
-    "registry/importing/kinds": (model.ImportKind,),
+    "registry/importing/kinds": (importing.ImportKind,),
     "registry/exporting": (exporting.ExportKind,),
     "validators/reports": (lint.ReportFormat,),
     "validators/rules": (rule.Rule, rule.Fault),

@@ -18,8 +18,8 @@ from dq.contracts.yaml.insertion import commented
 from dq.operations.import_ import ImportRequest, contract_of, found
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import here
-from dq.registry.importing.comparison import differences
-from dq.registry.importing.model import FoundTable
+from dq.registry.importing import FoundTable
+from dq.registry.importing.contract_text import differences
 
 
 def command(

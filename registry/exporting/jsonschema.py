@@ -9,7 +9,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
 from dq.registry.exporting import Exported, ExportKind, Losses, columns, inner, words
-from dq.registry.importing.documents import FORMATS, LIMITS, are_values, is_limit
+from dq.registry.importing.sources import FORMATS, LIMITS, are_values, is_limit
 
 Node = dict[str, object]
 

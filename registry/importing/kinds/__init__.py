@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dq.contracts.shared import install
-from dq.registry.importing.model import ImportKind
+from dq.registry.importing import ImportKind
 
 
 def load() -> dict[str, ImportKind]:

@@ -7,10 +7,8 @@ from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.lake.storage import reading
 from dq.lake.types import Format, contract_type
-from dq.registry.importing.documents import fields_of, parsed, text
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.sources import LakeFolder, folder
-from dq.registry.importing.type_inference import STRING
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing.sources import LakeFolder, fields_of, folder, parsed, text
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import Unreadable
 from dq.lake.storage import reading
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing import FoundColumn, FoundTable, ImportKind, TextGuess
 from dq.registry.importing.sources import folder
-from dq.registry.importing.type_inference import TextGuess
 
 if TYPE_CHECKING:
     import _csv

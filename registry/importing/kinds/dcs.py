@@ -1,14 +1,346 @@
-"""A Data Contract Specification (datacontract.com): the format that ODCS has replaced."""
+"""The Data Contract Specification: models, their fields and rules of quality, and what it says besides."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 
-from dq.contracts.odcs import OLD_KEY
+from dq.contracts.odcs import OLD_KEY, SERVER_TYPES
 from dq.contracts.shared.outcome import UsageError
-from dq.registry.importing.dcs import FieldReader, rules, said
-from dq.registry.importing.documents import Mapped, json_of, listed, mapped, shown, text, told, yaml_of
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, SourceSays
+from dq.contracts.types import DataType, NotAType, parse
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SourceSays, Unfolding
+from dq.registry.importing.sources import Mapped, json_of, listed, mapped, shown, text, told, yaml_of
+
+# TABLE: rules of quality of a Data Contract Specification, whose words ODCS took over with few changes.
+
+_METRICS = {
+    "duplicateCount": "duplicateValues",
+    "duplicatePercent": "duplicateValues",
+    "uniqueCheck": "duplicateValues",
+}
+_RENAMED = {
+    "mustBeGreaterThanOrEqualTo": "mustBeGreaterOrEqualTo",
+    "mustBeLessThanOrEqualTo": "mustBeLessOrEqualTo",
+}
+_RULE_KEYS = {
+    "library": ("rule", "metric", "arguments", "validValues", "unit", "severity", "dimension"),
+    "sql": ("query", "severity", "dimension"),
+    "text": (),
+    "custom": ("engine", "implementation", "severity", "dimension"),
+}
+_HOLES = {"{model}": "{object}", "{table}": "{object}", "{field}": "{property}", "{column}": "{property}"}
+_OPERATORS = (
+    "mustBe", "mustNotBe", "mustBeGreaterThan", "mustBeGreaterOrEqualTo", "mustBeLessThan",
+    "mustBeLessOrEqualTo", "mustBeBetween", "mustNotBeBetween",
+)  # fmt: skip
+
+
+def rules(written: object, where: str, lost: list[str]) -> list[dict[str, object]]:
+    """The rules in the words of ODCS; what has no word there goes to `lost`."""
+    return [made for one in listed(written) if (made := _rule(mapped(one), where, lost))]
+
+
+def _rule(one: dict[str, object], where: str, lost: list[str]) -> dict[str, object]:
+    kind = text(one.get("type")) or "library"
+    if kind not in _RULE_KEYS:
+        lost.append(f"{where}: quality {shown(one)}")
+        return {}
+    said = {_RENAMED.get(key, key): value for key, value in one.items()}
+    made: dict[str, object] = {} if kind == "library" else {"type": kind}
+    for key in (
+        "name",
+        "description",
+        *_RULE_KEYS[kind],
+        *(_OPERATORS if kind in ("library", "sql") else ()),
+    ):
+        if said.get(key) is not None:
+            made[key] = said[key]
+    if isinstance(made.get("query"), str):
+        for word, new in _HOLES.items():
+            made["query"] = str(made["query"]).replace(word, new)
+    if kind == "library" and "rule" in made and "metric" not in made:
+        word = text(made.pop("rule"))
+        made = {"metric": _METRICS.get(word, word), **made}
+        if word.endswith("Percent"):
+            made["unit"] = "percent"
+    known = {"type", "rule", *made}
+    lost += [f"{where}: quality {key} {shown(value)}" for key, value in said.items() if key not in known]
+    return made
+
+
+# Fields of a Data Contract Specification: their types, and what else is said of them at any depth.
+#
+# Source: the Data Contract Specification 1.2.0, sections "Field Object" and "Data Types".
+
+_PLAIN = {
+    **dict.fromkeys(("string", "text", "varchar", "time", "json"), "string"),
+    **dict.fromkeys(("int", "integer"), "int"),
+    **dict.fromkeys(("long", "bigint"), "bigint"),
+    **dict.fromkeys(("timestamp", "timestamp_tz"), "timestamp"),
+    "timestamp_ntz": "timestamp_ntz",
+    "float": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "date": "date",
+    "bytes": "binary",
+    "variant": "variant",
+}
+_DECIMAL = ("number", "decimal", "numeric")
+_RECORD = ("object", "record", "struct")
+# What its options of ODCS are called alike, by the kind of type that takes them.
+_OF_TEXT = ("minLength", "maxLength", "pattern", "format")
+_OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_NUMBERS = ("int", "bigint", "float", "double", "decimal")
+# Keys that are taken over by name, or that the reader follows.
+_ALIKE = {"description": "description", "title": "businessName", "classification": "classification"}
+_FIELD_KEYS = {
+    "type", "required", "unique", "primary", "primaryKey", "references", "enum", "example", "examples", "pii",
+    "tags", "links", "quality", "config", "fields", "items", "keys", "values", "precision", "scale", "$ref",
+    "domain", "name", *_ALIKE, *_OF_TEXT, *_OF_NUMBERS,
+}  # fmt: skip
+_MOST_DEPTH = 32
+
+
+class FieldReader:
+    """Reads the fields of one document. `lost` gathers what a contract cannot say, a sentence each."""
+
+    def __init__(self, source: str, top: Mapped) -> None:
+        self.top, self.unfolding = top, Unfolding(source)
+        self.lost: list[str] = []
+        self.models = {name: mapped(one) for name, one in mapped(top.get("models")).items()}
+
+    def whole(self, field: object, where: str) -> Mapped:
+        """The field with what its `$ref` leads to; its own keys come first."""
+        made, seen = mapped(field), set[str]()
+        while "$ref" in made:
+            reference = text(made.pop("$ref"))
+            found: object = self.top
+            for step in reference.removeprefix("#/").split("/") if reference.startswith("#/") else ():
+                found = mapped(found).get(step)
+            if reference in seen or not reference.startswith("#/") or not isinstance(found, Mapping):
+                self.lost.append(f"{where}: {reference or '$ref'}, which is not here")
+                break
+            seen.add(reference)
+            made = {**mapped(found), **made}
+        return made
+
+    def type(
+        self, field: object, where: str, path: str, said: dict[str, dict[str, object]], depth: int = 0
+    ) -> tuple[DataType, str]:
+        """The type and what has to be said of it. What else is said goes to `said`, by the path inside."""
+        self.unfolding.step()
+        if depth > _MOST_DEPTH:
+            return STRING, "nested too deep"
+        own = self.whole(field, where)
+        kind, evidence = self._type(own, where, path, said, depth)
+        keys = self._said(own, kind, where)
+        if keys:
+            said[path] = {**said.get(path, {}), **keys}
+        return kind, evidence
+
+    def _type(
+        self, own: Mapped, where: str, path: str, said: dict[str, dict[str, object]], depth: int
+    ) -> tuple[DataType, str]:
+        word, config = text(own.get("type")).lower(), mapped(own.get("config"))
+        for key in ("glueType", "databricksType"):
+            try:
+                return parse(text(config.get(key))), ""
+            except NotAType:
+                continue
+        if word in _RECORD and mapped(own.get("fields")):
+            parts = []
+            for name, inner in mapped(own["fields"]).items():
+                below = f"{path}.{name}".lstrip(".")
+                parts.append((name, self.type(inner, f"{where}.{name}", below, said, depth + 1)[0]))
+            names, kinds = zip(*parts, strict=True)
+            return DataType("struct", (), tuple(kinds), tuple(names)), ""
+        if word == "array":
+            item, why = self.type(own.get("items"), f"{where}[]", f"{path}[]", said, depth + 1)
+            return DataType("array", (), (item,)), why
+        if word == "map":
+            inner = [
+                self.type(own.get(key), f"{where}.{key}", f"{path}.{sign}".lstrip("."), said, depth + 1)[0]
+                for key, sign in (("keys", "^"), ("values", "*"))
+            ]
+            return DataType("map", (), tuple(inner)), ""
+        if word in _DECIMAL:
+            precision, scale = own.get("precision", 38), own.get("scale", 0)
+            evidence = (
+                "" if "precision" in own else f"declared as {word}, which has 38 digits if it says none"
+            )
+            try:
+                made = parse(f"decimal({precision},{scale})")
+            except NotAType:
+                return STRING, f"declared as {word}({precision},{scale}), which Spark does not have"
+            if "logicalType" not in said.get(path, {}):
+                said[path] = {**said.get(path, {}), "logicalType": "number"}
+            return made, evidence
+        if word in _PLAIN:
+            if word == "time":
+                said[path] = {**said.get(path, {}), "logicalType": "time"}
+            return DataType(_PLAIN[word]), ""
+        return STRING, f"declared as {word or 'nothing'}"
+
+    def _said(self, own: Mapped, kind: DataType, where: str) -> dict[str, object]:
+        made: dict[str, object] = {new: text(own[key]) for key, new in _ALIKE.items() if text(own.get(key))}
+        for key in ("required", "unique"):
+            if own.get(key) is True:
+                made[key] = True
+        takes = _OF_TEXT if kind.name == "string" else _OF_NUMBERS if kind.name in _NUMBERS else ()
+        options = {key: own[key] for key in takes if own.get(key) is not None}
+        if options:
+            made["logicalTypeOptions"] = options
+        for key in (*_OF_TEXT, *_OF_NUMBERS):
+            if own.get(key) is not None and key not in takes:
+                self.lost.append(f"{where}: {key} {shown(own[key])}, on {kind}")
+        if listed(own.get("enum")):
+            made["enum"] = [{"value": one} for one in listed(own["enum"]) if not isinstance(one, dict | list)]
+        examples = listed(own.get("examples")) or ([own["example"]] if own.get("example") is not None else [])
+        if examples:
+            made["examples"] = examples
+        if text(own.get("references")):
+            self._reference(text(own["references"]), made, where)
+        if listed(own.get("tags")):
+            made["tags"] = [str(one) for one in listed(own["tags"])]
+        made.update(links(own))
+        custom = [{"property": key, "value": value} for key, value in mapped(own.get("config")).items()]
+        if isinstance(own.get("pii"), bool):
+            custom.append({"property": "pii", "value": own["pii"]})
+        if custom:
+            made["customProperties"] = custom
+        quality = rules(own.get("quality"), where, self.lost)
+        if quality:
+            made["quality"] = quality
+        self.lost += [f"{where}: {key} {shown(own[key])}" for key in own if key not in _FIELD_KEYS]
+        return made
+
+    def _reference(self, reference: str, made: dict[str, object], where: str) -> None:
+        model, _, field = reference.partition(".")
+        if field.partition(".")[0] in mapped(self.models.get(model, {}).get("fields")):
+            made["relationships"] = [{"to": reference}]
+        else:
+            self.lost.append(f"{where}: references {reference}, which is not here")
+
+
+def links(own: Mapped) -> dict[str, object]:
+    """Links, as definitions that stand elsewhere."""
+    found = [{"type": key, "url": text(url)} for key, url in mapped(own.get("links")).items() if text(url)]
+    return {"authoritativeDefinitions": found} if found else {}
+
+
+# What a Data Contract Specification says beside its models: who, where, on what terms, how well.
+
+_STATUS = {"in development": "draft"}
+_KNOWN = ("proposed", "draft", "active", "deprecated", "retired")
+_TOP_KEYS = {
+    "dataContractSpecification", "id", "info", "servers", "terms", "models", "definitions", "servicelevels",
+    "serviceLevels", "links", "tags",
+}  # fmt: skip
+_LENGTH = re.compile(r"P?T?(\d+)\s*([A-Za-z]+)")
+_UNITS = {
+    "s": "s", "second": "s", "m": "min", "min": "min", "minute": "min", "h": "h", "hour": "h", "d": "d",
+    "day": "d", "w": "w", "week": "w", "mo": "mo", "month": "mo", "y": "y", "year": "y",
+}  # fmt: skip
+_INTERVALS = {"hourly": "h", "daily": "d", "weekly": "w", "monthly": "mo", "yearly": "y"}
+
+
+def said(top: Mapped, lost: list[str]) -> dict[str, object]:
+    """The top keys of ODCS; what has no place there goes to `lost`."""
+    info, terms = mapped(top.get("info")), mapped(top.get("terms"))
+    status = text(info.get("status")).lower()
+    status = _STATUS.get(status, status)
+    made: dict[str, object] = {"id": text(top.get("id")), "name": text(info.get("title"))}
+    made["version"] = str(info.get("version") or "")
+    made["status"] = status if status in _KNOWN else ""
+    purpose = {"purpose": text(info.get("description"))}
+    made["description"] = _full(
+        {**purpose, **{key: text(terms.get(key)) for key in ("usage", "limitations")}}
+    )
+    made["tags"] = [str(one) for one in listed(top.get("tags"))]
+    made["team"] = _full({"name": text(info.get("owner"))})
+    made["servers"] = [_server(name, mapped(one), lost) for name, one in mapped(top.get("servers")).items()]
+    made |= links(top)
+    made["customProperties"] = [
+        {"property": key, "value": text(terms[key])}
+        for key in ("billing", "noticePeriod")
+        if text(terms.get(key))
+    ]
+    made["slaProperties"] = _levels(
+        {**mapped(top.get("serviceLevels")), **mapped(top.get("servicelevels"))}, lost
+    )
+    lost += [f"terms.{key} {shown(one)}" for key, one in terms.items()
+             if key not in ("usage", "limitations", "billing", "noticePeriod")]  # fmt: skip
+    lost += [f"info.{key} {shown(one)}" for key, one in info.items()
+             if key not in ("title", "version", "status", "description", "owner")]  # fmt: skip
+    if text(info.get("status")) and not made["status"]:
+        lost.append(f"info.status {shown(info['status'])}")
+    lost += [f"{key} {shown(one)}" for key, one in top.items() if key not in _TOP_KEYS]
+    return _full(made)
+
+
+def _full(one: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in one.items() if value not in ("", [], {}, None)}
+
+
+def _server(name: str, one: Mapped, lost: list[str]) -> dict[str, object]:
+    kind = text(one.pop("type", "")).lower()
+    known = SERVER_TYPES.get(kind) or SERVER_TYPES["custom"]
+    made: dict[str, object] = {"server": name, "type": kind if kind in SERVER_TYPES else "custom"}
+    if kind not in SERVER_TYPES:
+        lost.append(f"servers.{name} is of type {kind or 'nothing'}, which ODCS does not name")
+    for key, value in one.items():
+        if key == "roles":
+            made[key] = [_role(mapped(role)) for role in listed(value)]
+        elif key in (*known.required, *known.optional, "description", "environment"):
+            made[key] = value
+        else:
+            lost.append(f"servers.{name}.{key} {shown(value)}")
+    return made
+
+
+def _role(one: Mapped) -> dict[str, object]:
+    return _full({"role": text(one.get("name")), "description": text(one.get("description"))})
+
+
+def _levels(levels: Mapped, lost: list[str]) -> list[dict[str, object]]:
+    found = []
+    for name, one in ((name, mapped(one)) for name, one in levels.items()):
+        made, read = _level(name, one)
+        if made:
+            found.append({"property": name, **made, **_full({"description": text(one.get("description"))})})
+        rest = {key: value for key, value in one.items() if key not in read and value not in (None, False)}
+        if not made or rest:
+            lost.append(f"servicelevels.{name} {shown(rest if made else one)}")
+    return found
+
+
+def _level(name: str, one: Mapped) -> tuple[dict[str, object], set[str]]:
+    """A service level, and the keys that it was read from."""
+    match name:
+        case "availability":
+            percent = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text(one.get("percentage")))
+            made = {"value": float(percent[1]), "unit": "percent"} if percent else {}
+            return made, {"percentage", "description"}
+        case "retention" | "freshness" | "latency":
+            key = "period" if name == "retention" else "threshold"
+            field = "timestampField" if name != "latency" else "processedTimestampField"
+            length = _LENGTH.fullmatch(text(one.get(key)))
+            unit = (
+                _UNITS.get(length[2].lower() if len(length[2]) == 1 else length[2].lower().rstrip("s"))
+                if length
+                else None
+            )
+            if length is not None and text(one.get(key)).startswith("P") and length[2] == "M":
+                unit = "min" if "T" in text(one.get(key)) else "mo"
+            made = {"value": int(length[1]), "unit": unit} if length and unit else {}
+            return made and {**made, **_full({"element": text(one.get(field))})}, {key, field, "description"}
+        case "frequency":
+            unit = _INTERVALS.get(text(one.get("interval")).lower())
+            cron = {"scheduler": "cron", "schedule": text(one.get("cron"))} if text(one.get("cron")) else {}
+            return ({"value": 1, "unit": unit, **cron} if unit else {}), {"interval", "cron", "description"}
+    return {}, set()
+
 
 _MEND = f"Name a file that begins with '{OLD_KEY}: 1.1.0'."
 _READ = {"type", "title", "description", "fields", "primaryKey", "quality", "additionalFields", "tags"}

@@ -14,9 +14,8 @@ from dq.contracts.types import DataType
 from dq.lake.delta import LOG_FOLDER, has_log, table_metadata
 from dq.lake.storage import files_within, reading
 from dq.lake.types import Format, contract_type
-from dq.registry.importing.documents import fields_of, mapped, shown, text
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.type_inference import STRING
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing.sources import fields_of, mapped, shown, text
 
 # Where Spark keeps that texts have a length; and what it fills in where a writer says nothing.
 _LENGTH = re.compile(r"\b(var)?char\(\d+\)", re.ASCII)

@@ -11,9 +11,8 @@ from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.iceberg import METADATA_FOLDER, current_metadata, metadata_at
 from dq.lake.storage import files_for, files_within
 from dq.lake.types import ICEBERG_NANOSECONDS, from_iceberg
-from dq.registry.importing.documents import Mapped, listed, mapped, shown, text
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.type_inference import STRING, foreign
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, Said, Unfolding, foreign
+from dq.registry.importing.sources import Mapped, listed, mapped, shown, text
 from dq.registry.table import EXACT_TYPES
 
 # Iceberg's columns as an import has them, and what has to be said of them.

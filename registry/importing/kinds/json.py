@@ -9,9 +9,8 @@ from itertools import islice
 
 from dq.contracts.shared.outcome import Unreadable
 from dq.lake.storage import reading
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing import FoundColumn, FoundTable, ImportKind, ValueGuess
 from dq.registry.importing.sources import folder
-from dq.registry.importing.type_inference import ValueGuess
 
 MOST_ROWS = 10_000
 """So many objects are read of each file."""

@@ -8,9 +8,20 @@ from collections.abc import Mapping
 
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
-from dq.registry.importing.documents import FORMATS, LIMITS, are_values, is_limit, mapped, parsed, text
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.type_inference import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from dq.registry.importing import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    FoundColumn,
+    FoundTable,
+    ImportKind,
+    Said,
+    Unfolding,
+)
+from dq.registry.importing.sources import FORMATS, LIMITS, are_values, is_limit, mapped, parsed, text
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32

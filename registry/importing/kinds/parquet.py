@@ -9,9 +9,8 @@ from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.types import DataType
 from dq.lake.parquet import columns, require_distinct
 from dq.lake.storage import reading
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind
 from dq.registry.importing.sources import folder
-from dq.registry.importing.type_inference import STRING
 
 
 def read(source: str) -> list[FoundTable]:

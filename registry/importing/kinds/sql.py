@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.lake.storage import content
-from dq.registry.importing.model import FoundColumn, FoundTable, ImportKind, Said
-from dq.registry.importing.type_inference import declared
+from dq.registry.importing import FoundColumn, FoundTable, ImportKind, Said, declared
 
 if TYPE_CHECKING:
     from dq.contracts.sql.ddl import DdlColumn, DdlPart, DdlTable
