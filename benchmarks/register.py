@@ -93,8 +93,8 @@ def opened(name: str, store: Store, calls: Counter[str]) -> Catalog:
     """The catalog, noting what is sent."""
     if name == "local":
         return open_catalog("local", CatalogSettings(store=store))
-    from dq.registry.glue.client import Rate, connect
-    from dq.registry.glue.tables import Glue
+    from dq.registry.aws.client import Rate, connect
+    from dq.registry.aws.glue import Glue
 
     quick = Rate(100_000, 100_000)
     connection = connect(rates={"read": quick, "write": quick})

@@ -101,7 +101,7 @@ def senders(world: World, places: Iterable[str]) -> dict[str, Notifier]:
 
 def _teller() -> Notifier:
     with needing("A topic of SNS needs boto3", "aws"):
-        from dq.registry.sns.topic import tell_topic
+        from dq.registry.aws.sns import tell_topic
     return tell_topic
 
 

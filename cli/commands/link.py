@@ -39,8 +39,8 @@ def command(
     if not re.fullmatch("[0-9]{12}", owner):
         raise UsageError(f"--owner {owner!r} is no account.", "Write its 12 digits.")
     with needing("dq link needs boto3", "aws"):
-        from dq.registry.lake_formation.client import connect_consumer
-        from dq.registry.lake_formation.link import LinkTerms
+        from dq.registry.aws.lake_formation import connect_consumer
+        from dq.registry.aws.lake_link import LinkTerms
     side, account = connect_consumer(role_arn)
     if account == owner:
         raise UsageError(

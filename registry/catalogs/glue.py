@@ -8,8 +8,8 @@ from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 def _open(settings: CatalogSettings) -> Catalog:
     with needing("The glue catalog needs boto3", "aws"):
-        from dq.registry.glue.client import connect
-        from dq.registry.glue.tables import Glue
+        from dq.registry.aws.client import connect
+        from dq.registry.aws.glue import Glue
     return Glue(connect(settings.role_arn, settings.catalog_id))
 
 

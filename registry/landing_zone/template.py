@@ -22,7 +22,7 @@ from dq.registry.landing_zone.privileges import (
     Places,
     duty_policy,
 )
-from dq.registry.scheduler.plan import TARGETS, service_of
+from dq.registry.schedules import TARGETS, service_of
 
 # Where a domain's tables and files are, as resources of policies in a stack.
 

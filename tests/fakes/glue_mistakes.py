@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from dq.registry.glue.conversion import new_table
+from dq.registry.aws.glue_requests import new_table
 from dq.registry.table import TableColumn, TableSpec
 
 Change = Callable[[dict[str, Any]], Any]

@@ -12,11 +12,18 @@ from fakes.registrar import Nursery, nursery, serve
 from dq.contracts.model import Contract
 from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.yaml.parse import parse
+from dq.registry.aws.client import Rate
+from dq.registry.aws.lake_formation import (
+    LakeFormation,
+    LakePlan,
+    LakeStep,
+    LakeTerms,
+    apply_lake,
+    connect_lake,
+    plan_lake,
+    wanted_grants,
+)
 from dq.registry.diff import StepResult
-from dq.registry.glue.client import Rate
-from dq.registry.lake_formation.client import LakeFormation, connect_lake
-from dq.registry.lake_formation.desired import LakePlan, LakeStep, wanted_grants
-from dq.registry.lake_formation.plan import LakeTerms, apply_lake, plan_lake
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store, open_store
 

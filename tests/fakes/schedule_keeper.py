@@ -9,10 +9,10 @@ from fakes.scheduler import TARGET, promising
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
+from dq.registry.aws.client import Rate
+from dq.registry.aws.scheduler import Scheduler, connect_scheduler
 from dq.registry.diff import StepResult
-from dq.registry.glue.client import Rate
-from dq.registry.scheduler.client import Scheduler, connect_scheduler
-from dq.registry.scheduler.plan import (
+from dq.registry.schedules import (
     ScheduleNotes,
     SchedulePlan,
     ScheduleStep,

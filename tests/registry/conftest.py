@@ -11,11 +11,11 @@ from fakes.glue import GlueShim, serving
 from fakes.iceberg import RestProxy
 
 from dq.operations.runtime.spark import iceberg_properties
+from dq.registry.aws.client import Rate, connect
+from dq.registry.aws.glue import Glue
+from dq.registry.aws.lake_formation import LakeFormation, connect_lake
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.glue.client import Rate, connect
-from dq.registry.glue.tables import Glue
-from dq.registry.lake_formation.client import LakeFormation, connect_lake
 from dq.store.engine import Store, open_store
 
 QUICK = Rate(10_000, 10_000)

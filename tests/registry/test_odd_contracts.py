@@ -15,8 +15,8 @@ from fakes import hive_ddl
 from fragments.odd_contracts import ODD, contract
 
 from dq.cli.main import run
+from dq.registry.aws.glue import Glue
 from dq.registry.catalog import Partition
-from dq.registry.glue.tables import Glue
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,6 +17,7 @@ from botocore.model import ServiceModel
 from fakes.glue import REGION, GlueShim
 
 from dq.cli.main import run
+from dq.registry.aws.sns import _client
 from dq.registry.landing_zone.privileges import (
     CONSUMER,
     DUTIES,
@@ -28,10 +29,9 @@ from dq.registry.landing_zone.privileges import (
     Duty,
     actions_of,
 )
-from dq.registry.sns.topic import _client
 
 ROOT = Path(__file__).parents[2]
-LINK = ROOT / "registry" / "lake_formation" / "link.py"
+LINK = ROOT / "registry" / "aws" / "lake_link.py"
 TOPIC = f"arn:aws:sns:{REGION}:123456789012:dq-sales"
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -98,7 +98,7 @@ def test_no_other_part_of_dq_opens_a_client_of_aws() -> None:
         if re.search(r"boto3\.(client|resource|Session)|\.client\(", file.read_text())
     ]
 
-    assert sorted(opened) == ["registry/glue/client.py", "registry/sns/topic.py"]
+    assert sorted(opened) == ["registry/aws/client.py", "registry/aws/sns.py"]
 
 
 def test_the_planner_changes_nothing_and_the_page_has_every_action() -> None:

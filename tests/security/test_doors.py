@@ -209,13 +209,13 @@ ALLOWED = {
         ".is_dir .is_file .mkdir .touch",
         "door: the marker in a local lake",
     ),
-    ("registry/glue/client.py", "host"): (
+    ("registry/aws/client.py", "host"): (
         "boto3.Session botocore.config.Config botocore.credentials.AssumeRoleCredentialFetcher "
         "botocore.credentials.DeferredRefreshableCredentials botocore.loaders.create_loader "
         "botocore.session.get_session",
         "door: Glue, Lake Formation, RAM and EventBridge Scheduler, as boto3's own chain finds them",
     ),
-    ("registry/sns/topic.py", "host"): (
+    ("registry/aws/sns.py", "host"): (
         "botocore.config.Config",
         "door: the operator's topic of SNS, as boto3's own chain finds it",
     ),

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from dq.contracts.shared.outcome import Unreadable
-from dq.registry.glue.client import explained
+from dq.registry.aws.client import explained
 
 
 @pytest.mark.parametrize(

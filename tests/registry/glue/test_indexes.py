@@ -11,8 +11,8 @@ from fakes.glue import GlueShim
 
 from dq.contracts.shared.outcome import UsageError
 from dq.registry.apply import Ending, apply, propose
+from dq.registry.aws.glue import Glue
 from dq.registry.diff import Action, ActionKind
-from dq.registry.glue.tables import Glue
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 

@@ -13,12 +13,12 @@ from fakes.glue import Answer, Call, GlueShim, refused
 
 from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.registry.apply import Ending, Result, apply, propose
+from dq.registry.aws.client import Bucket, Rate, connect
+from dq.registry.aws.glue import Glue
+from dq.registry.aws.glue_requests import new_table
 from dq.registry.catalog import CatalogSettings, Partition
 from dq.registry.catalogs import open_catalog
 from dq.registry.diff import ActionKind, Grade
-from dq.registry.glue.client import Bucket, Rate, connect
-from dq.registry.glue.conversion import new_table
-from dq.registry.glue.tables import Glue
 from dq.registry.plan import WholeRegistry
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store

@@ -14,8 +14,8 @@ from fakes.glue import GlueShim
 from fakes.glue_mistakes import MISTAKES, RIGHT, planted
 
 from dq.contracts.shared.outcome import UsageError
-from dq.registry.glue.tables import Glue
-from dq.registry.glue.validation import RULES, compiled, refuse
+from dq.registry.aws.glue import Glue
+from dq.registry.aws.glue_requests import RULES, compiled, refuse
 
 
 @pytest.mark.parametrize(("operation", "change", "said"), [

@@ -25,10 +25,18 @@ from fakes.lake_grants import (
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.subscriptions import read
 from dq.registry.apply import apply, propose
-from dq.registry.glue.tables import Glue
-from dq.registry.lake_formation.client import LakeFormation
-from dq.registry.lake_formation.desired import Give, GrantKey, LakePlan, wanted_tags
-from dq.registry.lake_formation.plan import LakeTerms, apply_lake, noted_grants, plan_lake
+from dq.registry.aws.glue import Glue
+from dq.registry.aws.lake_formation import (
+    Give,
+    GrantKey,
+    LakeFormation,
+    LakePlan,
+    LakeTerms,
+    apply_lake,
+    noted_grants,
+    plan_lake,
+    wanted_tags,
+)
 from dq.store.engine import Store
 
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.stub import Stubber
 
 from dq.contracts.shared.outcome import DqError
-from dq.registry.lake_formation.link import ConsumerAccount, LinkStep, LinkStepKind, LinkTerms
+from dq.registry.aws.lake_link import ConsumerAccount, LinkStep, LinkStepKind, LinkTerms
 
 OWNER, OWN = "123456789012", "210987654321"
 ROLE = f"arn:aws:iam::{OWN}:role/billing"

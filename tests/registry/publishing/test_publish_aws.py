@@ -12,7 +12,7 @@ import pytest
 from fakes.glue import REGION, GlueShim
 
 from dq.cli.main import run
-from dq.registry.sns.topic import _client
+from dq.registry.aws.sns import _client
 
 CONTRACT = """\
 apiVersion: v3.2.0

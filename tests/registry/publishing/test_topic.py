@@ -23,10 +23,10 @@ from fakes.glue import REGION, GlueShim
 from fakes.quiet_server import QuietServer
 
 from dq.contracts.shared.outcome import DqError
+from dq.registry.aws.sns import MessageRefused, _client, tell_topic
 from dq.registry.publishing import notices
 from dq.registry.publishing.notices import ConsumerNotice, PlaceDown, tell
 from dq.registry.publishing.publication import DeliveryEvent, publication
-from dq.registry.sns.topic import MessageRefused, _client, tell_topic
 from dq.store.engine import Store
 
 SCHEMA = json.loads(
@@ -275,7 +275,7 @@ CHILD = """
     from datetime import UTC, datetime, timedelta
     from sqlalchemy import event
     from dq.registry.publishing.notices import tell
-    from dq.registry.sns.topic import tell_topic
+    from dq.registry.aws.sns import tell_topic
     from dq.store.engine import open_store
 
     for pair in sys.argv[5].split(";"):

@@ -24,7 +24,7 @@ from dq.registry.tables import schedule_entry
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
-    from dq.registry.scheduler.client import Scheduler
+    from dq.registry.aws.scheduler import Scheduler
 
 # One schedule of EventBridge: when it fires, what it starts there, and how AWS has it written down.
 

@@ -11,8 +11,8 @@ from botocore import exceptions as aws
 from botocore.config import Config
 
 from dq.contracts.shared.outcome import DqError, UsageError
-from dq.registry.glue.client import code_of, explained, new_session, opening, refuse_pages
-from dq.registry.glue.validation import faults
+from dq.registry.aws.client import code_of, explained, new_session, opening, refuse_pages
+from dq.registry.aws.glue_requests import faults
 from dq.registry.publishing.notices import ConsumerNotice, PlaceDown
 
 # Looks at every message before it leaves: AWS's model first, then what SNS keeps to itself.

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from dq.contracts.shared.outcome import DqError
-from dq.registry.glue.client import ABSENT, THERE, explained, unless
+from dq.registry.aws.client import ABSENT, THERE, explained, unless
 
 _ACCEPTED = "ResourceShareInvitationAlreadyAcceptedException"
 

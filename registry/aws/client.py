@@ -20,7 +20,7 @@ from botocore.loaders import Loader, create_loader
 from botocore.parsers import ResponseParserError
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
-from dq.registry.glue.validation import refuse
+from dq.registry.aws.glue_requests import refuse
 
 # What AWS and the way to it answer instead of what was asked, as sentences; and what is not known after.
 

@@ -14,9 +14,8 @@ from botocore import exceptions as aws
 from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import Dialect, parse
 from dq.contracts.shared.outcome import TextFault, UsageError
-from dq.registry.glue.client import Rate, aws_session, code_of, explained, opening, polite, unless
-from dq.registry.glue.conversion import Raw
-from dq.registry.glue.validation import refusals
+from dq.registry.aws.client import Rate, aws_session, code_of, explained, opening, polite, unless
+from dq.registry.aws.glue_requests import Raw, refusals
 
 # What EventBridge Scheduler refuses beside its own model: looked at before a request leaves.
 #

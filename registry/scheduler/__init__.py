@@ -1,1 +1,0 @@
-"""Amazon EventBridge Scheduler: what is started whenever a delivery is due."""

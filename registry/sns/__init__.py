@@ -1,1 +1,0 @@
-"""Consumers told by a topic of Amazon SNS."""
