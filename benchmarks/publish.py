@@ -29,9 +29,8 @@ from dq.operations.publish import RECEIPTS
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.publishing.notices import JsonLines, tell
-from dq.registry.publishing.publication import publication
-from dq.registry.publishing.publish import publish
+from dq.registry.publications import JsonLines, publication, tell
+from dq.registry.publish import publish
 from dq.registry.table import TableSpec
 from dq.registry.table_specs import specs
 from dq.store.engine import Store, open_store

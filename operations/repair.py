@@ -21,10 +21,10 @@ from dq.operations.register import ServerOf, server_choice
 from dq.operations.registry_files import each, load
 from dq.operations.runtime.context import World, called, located, registry_root
 from dq.operations.runtime.spark import opened
+from dq.registry import publish
 from dq.registry.catalog import Catalog, Partition, no_table
-from dq.registry.publishing import publish
-from dq.registry.publishing.publication import partition_values, publication
-from dq.registry.publishing.repair import RepairPlan, repair_plan, with_published
+from dq.registry.publications import partition_values, publication
+from dq.registry.publish_audit import RepairPlan, repair_plan, with_published
 from dq.registry.table import OPEN_FORMATS, TableSpec
 from dq.registry.table_specs import specs
 from dq.store.engine import Store

@@ -28,7 +28,7 @@ from dq.operations.publish import (
 from dq.operations.publish import audit as audit_staged
 from dq.operations.registry_files import chosen, load
 from dq.operations.runtime.context import World, here, instant
-from dq.registry.publishing.publication import given_once
+from dq.registry.publications import given_once
 
 
 def command(

@@ -14,7 +14,7 @@ from dq.dataquality.delivery import retention
 from dq.dataquality.delivery import retention as parquet
 from dq.dataquality.delivery import retention as soundness
 from dq.operations.runtime.context import elapsed, here
-from dq.registry.publishing.publish import forget_publications, placed_deliveries
+from dq.registry.publish import forget_publications, placed_deliveries
 from dq.store import engine
 from dq.store.engine import found_version
 

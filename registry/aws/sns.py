@@ -13,7 +13,7 @@ from botocore.config import Config
 from dq.contracts.shared.outcome import DqError, UsageError
 from dq.registry.aws.client import code_of, explained, new_session, opening, refuse_pages
 from dq.registry.aws.glue_requests import faults
-from dq.registry.publishing.notices import ConsumerNotice, PlaceDown
+from dq.registry.publications import ConsumerNotice, PlaceDown
 
 # Looks at every message before it leaves: AWS's model first, then what SNS keeps to itself.
 #

@@ -151,7 +151,7 @@ def test_only_a_branch_that_is_there_is_published(spark, desk, branch):
 
 
 def test_what_is_written_to_the_branch_after_the_audit_is_not_published(spark, desk):
-    from dq.registry.publishing.audit import IcebergTable
+    from dq.registry.publish_audit import IcebergTable
 
     write(spark, (2,), branch="audit")
     staged = IcebergTable(spark, TABLE).staged("audit")

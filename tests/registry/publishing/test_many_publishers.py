@@ -30,10 +30,10 @@ CHILD = """
     from dq.operations.publish import RECEIPTS
     from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
-    from dq.registry.publishing.notices import JsonLines
-    from dq.registry.publishing.publication import publication
-    from dq.registry.publishing.publish import publish
-    from dq.registry.publishing.notices import tell
+    from dq.registry.publications import JsonLines
+    from dq.registry.publications import publication
+    from dq.registry.publish import publish
+    from dq.registry.publications import tell
     from dq.store.engine import open_store
 
     url, lake, hour, rows = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])

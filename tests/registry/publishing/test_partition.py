@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dq.contracts.shared.outcome import UsageError
-from dq.registry.publishing.publication import given_once, partition_values
+from dq.registry.publications import given_once, partition_values
 from dq.registry.table import TableColumn, TableSpec
 
 

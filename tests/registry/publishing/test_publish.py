@@ -15,12 +15,21 @@ from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
 
 from dq.contracts.shared.outcome import DqError, UsageError
+from dq.registry import publications
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.publishing import notices
-from dq.registry.publishing.notices import LEASE, ConsumerNotice, JsonLines, tell, unsent
-from dq.registry.publishing.publication import DeliveryEvent, Publication, cloud_event, publication
-from dq.registry.publishing.publish import Published, ReceiptBook, publish, require_folder, write_marker
+from dq.registry.publications import (
+    LEASE,
+    ConsumerNotice,
+    DeliveryEvent,
+    JsonLines,
+    Publication,
+    cloud_event,
+    publication,
+    tell,
+    unsent,
+)
+from dq.registry.publish import Published, ReceiptBook, publish, require_folder, write_marker
 from dq.store.engine import Store
 
 NOW = datetime(2026, 11, 20, 6, 5, tzinfo=UTC)
@@ -323,7 +332,7 @@ def test_who_took_a_notice_by_a_clock_that_is_ahead_keeps_nobody_waiting(
         number = tx.execute(text("SELECT number FROM consumer_notice")).scalar_one()
     # Killed before it was sent.
     ahead = datetime.now(UTC) + timedelta(days=365)
-    assert notices.take_notices(store, number, ahead, LEASE) is not None
+    assert publications.take_notices(store, number, ahead, LEASE) is not None
 
     def waits(_: float) -> None:
         raise AssertionError("it waits for who is dead")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.shared.outcome import DqError
-from dq.registry.publishing.audit import staged_folder
+from dq.registry.publish_audit import staged_folder
 
 OLD = 1_700_000_000
 

@@ -23,10 +23,9 @@ from fakes.glue import REGION, GlueShim
 from fakes.quiet_server import QuietServer
 
 from dq.contracts.shared.outcome import DqError
+from dq.registry import publications
 from dq.registry.aws.sns import MessageRefused, _client, tell_topic
-from dq.registry.publishing import notices
-from dq.registry.publishing.notices import ConsumerNotice, PlaceDown, tell
-from dq.registry.publishing.publication import DeliveryEvent, publication
+from dq.registry.publications import ConsumerNotice, DeliveryEvent, PlaceDown, publication, tell
 from dq.store.engine import Store
 
 SCHEMA = json.loads(
@@ -91,7 +90,7 @@ def event(number: int = 1, revision: int = 1, **changed: Any) -> DeliveryEvent:
 def noted(store: Store, *events: DeliveryEvent) -> None:
     with store.write() as tx:
         for one in events:
-            notices.write(tx, one, [TOPIC], datetime.now(UTC))
+            publications.write(tx, one, [TOPIC], datetime.now(UTC))
 
 
 def send(store: Store, **how: Any) -> int:
@@ -150,7 +149,7 @@ def test_a_topic_that_is_down_keeps_what_waits_and_is_asked_once(
 
     nothing = send(store)
     with store.read() as tx:
-        (waiting,) = notices.waiting(tx)
+        (waiting,) = publications.waiting(tx)
     monkeypatch.delenv("AWS_ENDPOINT_URL_SNS")
     _client.cache_clear()
     done = send(store)
@@ -203,7 +202,7 @@ def test_what_is_no_answer_of_aws_leaves_the_notice_waiting(
     server.shutdown()
     server.server_close()
     with store.read() as tx:
-        (waiting,) = notices.waiting(tx)
+        (waiting,) = publications.waiting(tx)
     assert (sent, said in waiting.problem) == (0, True), waiting.problem
 
 
@@ -242,7 +241,7 @@ def test_a_message_that_is_refused_holds_up_no_other(consumers: Consumers, store
     assert send(store) == 1
 
     with store.read() as tx:
-        (waiting,) = notices.waiting(tx)
+        (waiting,) = publications.waiting(tx)
     assert "SNS would not take this message" in waiting.problem
     assert [one["id"] for one in heard()] == ["id-2-1"]
 
@@ -274,7 +273,7 @@ CHILD = """
     import os, sys
     from datetime import UTC, datetime, timedelta
     from sqlalchemy import event
-    from dq.registry.publishing.notices import tell
+    from dq.registry.publications import tell
     from dq.registry.aws.sns import tell_topic
     from dq.store.engine import open_store
 
@@ -317,7 +316,7 @@ def test_a_kill_while_sending_loses_nothing_and_repeats_an_id_at_most(
     assert done == (0 if (when, count) == ("after", 2) else 1)
     assert Counter(one["id"] for one in heard()) == {"id-1-1": copies}
     with store.read() as tx:
-        assert notices.waiting(tx) == []
+        assert publications.waiting(tx) == []
 
 
 def test_the_page_for_consumers_subscribes_and_hears_as_it_says(
@@ -331,7 +330,7 @@ def test_the_page_for_consumers_subscribes_and_hears_as_it_says(
     orders = event(1, contract="orders", environment="prod")
     with store.write() as tx:
         for one in (orders, event(2), event(3, contract="orders", environment="trial")):
-            notices.write(tx, one, [topic], datetime.now(UTC))
+            publications.write(tx, one, [topic], datetime.now(UTC))
 
     exec(programs["subscribe"], {})
     tell(store, {topic: tell_topic}, lambda: datetime.now(UTC))

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Select, delete, func, insert, select, update
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.shared.outcome import DqError, Unreadable
 from dq.lake.storage import file_system, mend_of, split
+from dq.registry import publications as notices
 from dq.registry.catalog import Catalog, no_table
-from dq.registry.publishing import notices
-from dq.registry.publishing.publication import DeliveryEvent, Publication, event_id, first_event_id
+from dq.registry.publications import DeliveryEvent, Publication, event_id, first_event_id
 from dq.registry.table import fold_location
 from dq.registry.tables import consumer_notice, publication, publication_begun
 from dq.store.engine import Store

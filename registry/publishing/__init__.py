@@ -1,1 +1,0 @@
-"""One delivery made known: partition, marker, receipt, notice."""
