@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from dq.registry.landing_zone.privileges import DUTIES, Bounded, Duty, On, duty_policy
+from dq.registry.landing_zone import DUTIES, Bounded, Duty, On, duty_policy
 
 _AWS, _HERE = "arn:aws", "eu-central-1:123456789012"
 _GLUE = f"{_AWS}:glue:{_HERE}"

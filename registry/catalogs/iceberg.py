@@ -13,8 +13,7 @@ def _open(settings: CatalogSettings) -> Catalog:
     from strictyaml import YAMLError
 
     try:
-        from dq.registry.iceberg.client import connect
-        from dq.registry.iceberg.tables import Iceberg
+        from dq.registry.iceberg import Iceberg, connect
     except YAMLError as error:
         # pyiceberg looks for it while it is imported, in the working folder too; nothing of it is used.
         raise UsageError(

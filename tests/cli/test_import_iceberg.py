@@ -16,7 +16,7 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.parse import read
 from dq.lake.types import from_iceberg
-from dq.registry.iceberg.conversion import ddl
+from dq.registry.iceberg import ddl
 from dq.registry.importing.contract_text import Imported, contract_text
 from dq.registry.importing.sources import of_spec
 from dq.registry.table import TableColumn, TableSpec

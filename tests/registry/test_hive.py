@@ -19,7 +19,7 @@ from dq.contracts.shared.outcome import DqError, UsageError
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.catalogs._hive_sql import refuse_variants
+from dq.registry.catalogs.hive import refuse_variants
 from dq.registry.diff import Action, ActionKind, Grade
 from dq.registry.plan import WholeRegistry
 from dq.registry.table import TableColumn, marked

@@ -15,8 +15,7 @@ from fakes.scheduler import promising
 
 from dq.cli.main import run
 from dq.contracts.shared.outcome import UsageError
-from dq.registry.landing_zone.privileges import PUBLISHER, actions_of
-from dq.registry.landing_zone.template import Domain, LandingZone, template
+from dq.registry.landing_zone import PUBLISHER, Domain, LandingZone, actions_of, template
 
 TARGET = "arn:aws:lambda:eu-central-1:123456789012:function:check"
 

@@ -18,7 +18,7 @@ from fakes.glue import REGION, GlueShim
 
 from dq.cli.main import run
 from dq.registry.aws.sns import _client
-from dq.registry.landing_zone.privileges import (
+from dq.registry.landing_zone import (
     CONSUMER,
     DUTIES,
     PLANNER,

@@ -8,7 +8,7 @@ from fakes.glue import GlueShim
 from dq.registry.apply import apply, propose
 from dq.registry.aws.glue import Glue
 from dq.registry.diff import Grade
-from dq.registry.landing_zone.privileges import PLANNER, PUBLISHER, REGISTRAR, REPAIRER, actions_of
+from dq.registry.landing_zone import PLANNER, PUBLISHER, REGISTRAR, REPAIRER, actions_of
 from dq.registry.plan import WholeRegistry
 from dq.store.engine import Store
 

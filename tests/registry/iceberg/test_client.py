@@ -14,7 +14,7 @@ from fakes.iceberg import RestAnswer, RestProxy
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.operations.runtime.spark import iceberg_properties
-from dq.registry.iceberg import client
+from dq.registry import iceberg
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def test_the_variables_are_pyiceberg_s_of_its_default_catalog() -> None:
 )
 def test_an_address_that_is_none_is_told_without_its_secrets(uri: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        client.connect({"uri": uri})
+        iceberg.connect({"uri": uri})
 
     assert "secret" not in str(caught.value)
 
@@ -72,7 +72,7 @@ def test_an_address_that_is_none_is_told_without_its_secrets(uri: str, said: str
 )
 def test_what_answers_wrongly_is_one_sentence(status: int, body: str, said: str) -> None:
     with answering(status, body) as proxy, pytest.raises(Unreadable, match=said) as caught:
-        client.connect({"uri": address(proxy), "token": "s3cret"})
+        iceberg.connect({"uri": address(proxy), "token": "s3cret"})
 
     assert "\n" not in str(caught.value)
     assert "s3cret" not in str(caught.value)
@@ -80,7 +80,7 @@ def test_what_answers_wrongly_is_one_sentence(status: int, body: str, said: str)
 
 def test_nobody_there_is_one_sentence() -> None:
     with pytest.raises(Unreadable, match="did not answer when asked to open the catalog"):
-        client.connect({"uri": "http://127.0.0.1:1"})
+        iceberg.connect({"uri": "http://127.0.0.1:1"})
 
 
 def test_a_catalog_that_never_answers_is_waited_for_only_so_long() -> None:
@@ -89,7 +89,7 @@ def test_a_catalog_that_never_answers_is_waited_for_only_so_long() -> None:
         silent.listen()
 
         with pytest.raises(Unreadable, match="did not answer"):
-            client.connect({"uri": f"http://127.0.0.1:{silent.getsockname()[1]}"}, read_seconds=0.2)
+            iceberg.connect({"uri": f"http://127.0.0.1:{silent.getsockname()[1]}"}, read_seconds=0.2)
 
 
 STRANGE = """

@@ -11,7 +11,7 @@ from fakes.glue import GlueShim, refused
 from fakes.lake_formation import OPERATIONS, granted
 
 from dq.cli.main import run
-from dq.registry.landing_zone.privileges import REGISTRAR, actions_of
+from dq.registry.landing_zone import REGISTRAR, actions_of
 
 CONTRACT = """\
 apiVersion: v3.2.0

@@ -1,41 +1,366 @@
-"""Tables behind Iceberg's REST protocol: read, made and changed; each change is one commit, or none."""
+"""Catalogs that speak Iceberg's REST protocol, by pyiceberg: client, types, tables and how they change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from itertools import count, pairwise
 from typing import Any
 
 from pydantic import ValidationError as AnswerFault
 from pyiceberg import exceptions as errors
+from pyiceberg import types as ice
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.partitioning import PartitionField
+from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import SetLocationUpdate
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 from pyiceberg.view import View
+from requests import Session
+from requests.exceptions import RequestException
 
+from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
-from dq.contracts.types import NotAType, parse
+from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.catalog import Partition, Values, no_table, stale
 from dq.registry.diff import Action, ChangedField, LiveTable, Obstacle, changes
-from dq.registry.iceberg.client import UNKNOWN, explained
-from dq.registry.iceberg.conversion import (
-    FORMAT,
-    StrangeTable,
-    ddl,
-    iceberg_type,
-    is_widened,
-    live_table,
-    partitions_of,
-    properties_of,
-    schema_of,
+from dq.registry.table import (
+    EXACT_TYPES,
+    MANAGED_BY,
+    REGISTRY,
+    VIEW,
+    Key,
+    TableColumn,
+    TableSpec,
+    UnsayableTerms,
+    digest,
+    folded,
 )
-from dq.registry.table import MANAGED_BY, REGISTRY, VIEW, Key, TableColumn, TableSpec, UnsayableTerms
+
+_CONNECT_SECONDS = 10.0
+_SHOWN = 300
+_DELEGATION = "X-Iceberg-Access-Delegation"
+UNKNOWN = (RequestException, errors.CommitStateUnknownException, errors.ServerError)
+"""After these nobody can tell whether what was sent has been done."""
+
+_WHO = (errors.UnauthorizedError, errors.ForbiddenError, errors.OAuthError, errors.AuthorizationExpiredError)
+_REFUSED = (
+    errors.RESTError,
+    errors.CommitFailedException,
+    errors.NoSuchTableError,
+    errors.NoSuchNamespaceError,
+    errors.ValidationError,
+    NotImplementedError,
+)
+
+
+class _NoFiles(FileIO):
+    """No way to any file: pyiceberg would take the class that a table's own properties name."""
+
+    def new_input(self, location: str) -> InputFile:
+        raise NotImplementedError(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        raise NotImplementedError(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        raise NotImplementedError(location)
+
+
+class MetadataCatalog(RestCatalog):
+    """pyiceberg's REST catalog, with time limits, and without files and the credentials for them."""
+
+    def __init__(self, properties: Mapping[str, str], read_seconds: float) -> None:
+        self._read_seconds = read_seconds
+        # Its name is none that a database could have: pyiceberg takes it away in front of one.
+        super().__init__("dq-register", **properties)
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        session.headers.pop(_DELEGATION, None)
+        # requests waits for ever, unless it is told with each call.
+        limited = partial(session.request, timeout=(_CONNECT_SECONDS, self._read_seconds))
+        session.request = limited  # type: ignore[method-assign]
+        return session
+
+    def _load_file_io(self, properties: Any = None, location: str | None = None) -> FileIO:
+        return _NoFiles()
+
+
+def connect(properties: Mapping[str, str], read_seconds: float = 60.0) -> tuple[MetadataCatalog, str]:
+    """Opens the catalog, and says which it is: its address and warehouse, without credentials.
+
+    Raises UsageError without an address, Unreadable when the catalog does not answer.
+    """
+    address = properties.get("uri", "")
+    if web_address(address, WEB) is None:
+        if "@" in address.partition("://")[2].partition("/")[0]:
+            raise UsageError(
+                "The address of the Iceberg catalog holds a user or a password.",
+                "Set PYICEBERG_CATALOG__DEFAULT__CREDENTIAL or …__TOKEN instead.",
+            )
+        raise UsageError(
+            "It is no address of a catalog." if address else "The address of the Iceberg catalog is missing.",
+            "Set PYICEBERG_CATALOG__DEFAULT__URI=https://catalog.example.com.",
+        )
+    with explained("open the catalog"):
+        made = MetadataCatalog({"snapshot-loading-mode": "refs", **properties}, read_seconds)
+    warehouse = properties.get("warehouse", "")
+    return made, f"iceberg:{address.rstrip('/')}{f'#{warehouse}' if warehouse else ''}"
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turns the catalog's errors into Unreadable while doing `what`."""
+    try:
+        yield
+    except _WHO as error:
+        raise Unreadable(
+            f"The Iceberg catalog refused to {what}: {_line(error)}",
+            "Look at the credentials; docs/how-to/iceberg.md says which it needs.",
+        ) from error
+    except _REFUSED as error:
+        raise Unreadable(
+            f"The Iceberg catalog refused to {what}: {_line(error)}", "Mend that, then run again."
+        ) from error
+    except RequestException as error:
+        raise Unreadable(
+            f"The Iceberg catalog did not answer when asked to {what}: {_line(error)}",
+            "Try again; nothing is done twice.",
+        ) from error
+    except ValueError as error:
+        # pydantic's, of an answer that is none of Iceberg's.
+        raise Unreadable(
+            f"What answers at the address of the Iceberg catalog is none: {_line(error)}",
+            "Look at the address.",
+        ) from error
+
+
+def _line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:_SHOWN] if lines else type(error).__name__
+
+
+# TABLE: types of columns in Iceberg, against Spark's DDL, which our specifications hold.
+#
+# Sources: Iceberg's table specification, "Schemas and Data Types" and "Schema Evolution"; Iceberg for
+# Spark, "Type compatibility".
+
+# Spark's type -> Iceberg's. Some of Spark's have no other of their own; a property keeps the exact ones.
+_PLAIN: dict[str, ice.PrimitiveType] = {
+    "boolean": ice.BooleanType(),
+    **dict.fromkeys(("tinyint", "smallint", "int"), ice.IntegerType()),
+    "bigint": ice.LongType(),
+    "float": ice.FloatType(),
+    "double": ice.DoubleType(),
+    "date": ice.DateType(),
+    "timestamp": ice.TimestamptzType(),
+    "timestamp_ntz": ice.TimestampType(),
+    **dict.fromkeys(("string", "char", "varchar"), ice.StringType()),
+    "binary": ice.BinaryType(),
+}
+# Iceberg's type -> what a reader calls it.
+_NAMES = {
+    str(kind): name for name, kind in _PLAIN.items() if name not in ("tinyint", "smallint", "char", "varchar")
+}
+# Files keep what they have, and readers widen it as they read.
+_WIDENED = {("int", "long"), ("float", "double")}
+
+
+def iceberg_type(kind: DataType, ids: count[int]) -> ice.IcebergType:
+    """The type in Iceberg; its parts get the next ids. Raises NotAType for one that Iceberg has not."""
+    if kind.name == "decimal":
+        return ice.DecimalType(*kind.numbers)
+    if kind.name == "array":
+        return ice.ListType(next(ids), iceberg_type(kind.parts[0], ids), element_required=False)
+    if kind.name == "map":
+        key, value = kind.parts
+        return ice.MapType(
+            next(ids), iceberg_type(key, ids), next(ids), iceberg_type(value, ids), value_required=False
+        )
+    if kind.name == "struct":
+        fields = [
+            ice.NestedField(next(ids), name, iceberg_type(part, ids), required=False)
+            for name, part in zip(kind.names, kind.parts, strict=True)
+        ]
+        return ice.StructType(*fields)
+    if kind.name not in _PLAIN:
+        raise NotAType(f"Iceberg has no {kind.name}")
+    return _PLAIN[kind.name]
+
+
+def ddl(kind: ice.IcebergType) -> str:
+    """The type as Spark's DDL; one that Spark has not, as Iceberg writes it."""
+    if isinstance(kind, ice.ListType):
+        return f"array<{ddl(kind.element_type)}>"
+    if isinstance(kind, ice.MapType):
+        return f"map<{ddl(kind.key_type)},{ddl(kind.value_type)}>"
+    if isinstance(kind, ice.StructType):
+        return f"struct<{','.join(f'{field.name}:{ddl(field.field_type)}' for field in kind.fields)}>"
+    if isinstance(kind, ice.DecimalType):
+        return f"decimal({kind.precision},{kind.scale})"
+    return _NAMES.get(str(kind), str(kind))
+
+
+def kept_as(text: str) -> str:
+    """What a table of Iceberg says of a column of this type. Raises NotAType for one that Iceberg has not."""
+    return ddl(iceberg_type(parse(text), count(1)))
+
+
+def exact(live: str, told: str | None) -> str:
+    """The type as our specifications write it: `told`, if that is what the live one stands for."""
+    try:
+        return told if told is not None and kept_as(told).lower() == live.lower() else live
+    except NotAType:
+        return live
+
+
+def is_widened(old: ice.IcebergType, new: ice.IcebergType) -> bool:
+    """Whether a plain type can become the other one: readers of Iceberg widen what old files hold."""
+    if isinstance(old, ice.DecimalType) and isinstance(new, ice.DecimalType):
+        return old.scale == new.scale and old.precision <= new.precision
+    return old == new or (str(old), str(new)) in _WIDENED
+
+
+# Between our specification of a table and Iceberg's metadata: both ways.
+
+FORMAT = "iceberg"
+DESCRIPTION = "comment"
+"""The property in which Spark, Trino and Flink keep what a table is."""
+
+_OURS = (DESCRIPTION, EXACT_TYPES)
+_FIRST_FIELD = 1000
+_UNREAD = "one that pyiceberg does not understand"
+
+
+@dataclass(frozen=True, slots=True)
+class StrangeTable:
+    """A table that is there, and that pyiceberg does not understand, such as one with a newer type."""
+
+    key: Key
+
+    def name(self) -> Key:
+        return self.key
+
+
+def live_table(found: Table | View | StrangeTable) -> LiveTable:
+    """A table or a view as the catalog answers it, folded.
+
+    Its version is the digest of what is read: commits of data, which come all the time, do not change it.
+    """
+    key = found.name()[-2], found.name()[-1]
+    if isinstance(found, StrangeTable):
+        # Nobody's, and of no format of ours: a conflict for who wants it, and no obstacle for others.
+        return LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
+    spec = _view(key, found) if isinstance(found, View) else _table(key, found.metadata)
+    return LiveTable(spec, digest(spec), None if isinstance(found, View) else _changed_at(found.metadata))
+
+
+def _changed_at(metadata: TableMetadata) -> datetime | None:
+    """When the table was changed last; None where that was a commit of data, which hides the change."""
+    at = metadata.last_updated_ms
+    if any(snapshot.timestamp_ms == at for snapshot in metadata.snapshots):
+        return None
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
+def _table(key: Key, metadata: TableMetadata) -> TableSpec:
+    told = _told(metadata.properties)
+    fields = {field.field_id: field for field in metadata.schema().fields}
+    keys = [
+        part.source_id
+        for part in metadata.spec().fields
+        if isinstance(part.transform, IdentityTransform) and part.source_id in fields
+    ]
+    return folded(
+        TableSpec(
+            *key,
+            metadata.location,
+            FORMAT,
+            tuple(_table_column(field, told) for number, field in fields.items() if number not in keys),
+            tuple(_table_column(fields[number], told) for number in keys),
+            _parameters(metadata.properties),
+            metadata.properties.get(DESCRIPTION, ""),
+        )
+    )
+
+
+def _view(key: Key, view: View) -> TableSpec:
+    columns = tuple(_table_column(field, {}) for field in view.schema().fields)
+    description = view.properties.get(DESCRIPTION, "")
+    return folded(TableSpec(*key, "", VIEW, columns, (), _parameters(view.properties), description))
+
+
+def _parameters(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, text) for key, text in properties.items() if key not in _OURS)
+
+
+def _told(properties: Mapping[str, str]) -> dict[str, str]:
+    """The exact types that the table keeps; none where another has written something else there."""
+    try:
+        told = json.loads(properties.get(EXACT_TYPES, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return (
+        {key: text for key, text in told.items() if isinstance(text, str)} if isinstance(told, dict) else {}
+    )
+
+
+def _table_column(field: NestedField, told: Mapping[str, str]) -> TableColumn:
+    kind = exact(ddl(field.field_type), told.get(field.name.lower()))
+    return TableColumn(field.name, kind, field.doc or "", required=field.required)
+
+
+def schema_of(spec: TableSpec) -> Schema:
+    """The schema of a new table: the columns, then the keys. Raises NotAType for what Iceberg has not."""
+    ids = count(1)
+    fields = []
+    for column in (*spec.columns, *spec.partitions):
+        number = next(ids)
+        kind = iceberg_type(parse(column.type), ids)
+        doc = column.comment or None
+        fields.append(NestedField(number, column.name, kind, required=column.required, doc=doc))
+    return Schema(*fields)
+
+
+def partitions_of(spec: TableSpec, schema: Schema) -> PartitionSpec:
+    """One part for each key, in their order, by the value as it is."""
+    keys = [schema.find_field(column.name).field_id for column in spec.partitions]
+    parts = zip(count(_FIRST_FIELD), keys, spec.partitions, strict=False)
+    return PartitionSpec(
+        *(PartitionField(source, number, IdentityTransform(), key.name) for number, source, key in parts)
+    )
+
+
+def _is_other(text: str) -> bool:
+    """Whether Iceberg keeps another type for this one; of its own types that we have no word for, none."""
+    try:
+        return kept_as(text) != text
+    except NotAType:
+        return False
+
+
+def properties_of(spec: TableSpec) -> dict[str, str]:
+    """All properties that are the specification's: parameters, description, exact types."""
+    told = {
+        column.name: column.type for column in (*spec.columns, *spec.partitions) if _is_other(column.type)
+    }
+    made = dict(spec.parameters)
+    if spec.description:
+        made[DESCRIPTION] = spec.description
+    if told:
+        made[EXACT_TYPES] = json.dumps(told, sort_keys=True)
+    return made
+
 
 # How a table of Iceberg may become another one, and the steps that make it so, as one commit.
 #

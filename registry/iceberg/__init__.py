@@ -1,1 +1,0 @@
-"""Catalogs that speak Iceberg's REST protocol, by pyiceberg: types, client, tables and how they change."""
