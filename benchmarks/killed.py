@@ -27,9 +27,9 @@ from fakes import glue, iceberg
 from fakes.registrar import COUNT, LAKE_VARIABLE, Nursery, nursery, register
 
 from dq.operations.runtime.spark import iceberg_properties
-from dq.registry.apply import latest, recall
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.plan import latest, recall
 from dq.store.engine import Store, open_store
 
 Moment = tuple[int, str]

@@ -26,13 +26,12 @@ from dq.contracts.access.data_location import resolve
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import read
 from dq.operations.publish import RECEIPTS
-from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.plan import apply, propose
 from dq.registry.publications import JsonLines, publication, tell
 from dq.registry.publish import publish
-from dq.registry.table import TableSpec
-from dq.registry.table_specs import specs
+from dq.registry.table import TableSpec, specs
 from dq.store.engine import Store, open_store
 
 CONTRACT = """\

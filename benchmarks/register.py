@@ -31,13 +31,11 @@ from sqlalchemy import text as sql
 from dq.contracts.access.access_policy import reach
 from dq.contracts.access.data_location import resolve
 from dq.operations.registry_files import load
-from dq.registry.apply import apply, propose
-from dq.registry.catalog import Catalog, CatalogSettings
+from dq.registry.catalog import ActionKind, Catalog, CatalogPlan, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.diff import ActionKind, CatalogPlan
-from dq.registry.plan import WholeRegistry
+from dq.registry.plan import WholeRegistry, apply, propose
 from dq.registry.table import TableColumn, TableSpec, marked
-from dq.registry.table_specs import specs as of_contract
+from dq.registry.table import specs as of_contract
 from dq.store.engine import Store, open_store
 
 _WRITES = ("INSERT", "UPDATE", "DELETE")

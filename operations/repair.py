@@ -25,8 +25,7 @@ from dq.registry import publish
 from dq.registry.catalog import Catalog, Partition, no_table
 from dq.registry.publications import partition_values, publication
 from dq.registry.publish_audit import RepairPlan, repair_plan, with_published
-from dq.registry.table import OPEN_FORMATS, TableSpec
-from dq.registry.table_specs import specs
+from dq.registry.table import OPEN_FORMATS, TableSpec, specs
 from dq.store.engine import Store
 
 _AT_A_TIME = 32

@@ -31,8 +31,17 @@ from requests.exceptions import RequestException
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.catalog import Partition, Values, no_table, stale
-from dq.registry.diff import Action, ChangedField, LiveTable, Obstacle, changes
+from dq.registry.catalog import (
+    Action,
+    ChangedField,
+    LiveTable,
+    Obstacle,
+    Partition,
+    Values,
+    changes,
+    no_table,
+    stale,
+)
 from dq.registry.table import (
     EXACT_TYPES,
     MANAGED_BY,

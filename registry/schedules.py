@@ -18,7 +18,7 @@ from dq.contracts.schedule.calendar import DayEffect, FreeDays
 from dq.contracts.schedule.clock import Dialect, Schedule, parse
 from dq.contracts.shared.outcome import DqError, Finding, Severity, TextFault, UsageError
 from dq.contracts.slo import Slo
-from dq.registry.diff import StepKind, StepResult
+from dq.registry.catalog import StepKind, StepResult
 from dq.registry.table import RETIRED
 from dq.registry.tables import schedule_entry
 from dq.store.engine import Store

@@ -23,7 +23,7 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.metric_rule import MeasureAsked
 from dq.dataquality.model.metric import aggregate
 from dq.registry.aws.lake_formation import wanted_grants
-from dq.registry.diff import Action, ActionKind
+from dq.registry.catalog import Action, ActionKind
 from dq.registry.publications import Publication, event_id, first_event_id
 from dq.registry.schedules import ScheduleEntry, ScheduleTerms, entry_name
 from dq.registry.table import TableColumn, TableSpec, digest, folded

@@ -16,15 +16,20 @@ from dq.contracts.types import NotAType
 from dq.registry.aws.client import ABSENT, THERE, Connection, code_of, explained, is_unknown, unless
 from dq.registry.aws.glue_requests import FORMATS, Raw, at_s3, changed_table, live_table, new_table, refuse
 from dq.registry.catalog import (
+    Action,
+    ChangedField,
+    LiveTable,
+    Obstacle,
     Partition,
     StalePlan,
     Values,
+    changes,
+    merged,
     moved_partition,
     no_partition,
     no_table,
     stale,
 )
-from dq.registry.diff import Action, ChangedField, LiveTable, Obstacle, changes, merged
 from dq.registry.table import (
     MANAGED_BY,
     PARTITION_INDEXES,

@@ -13,7 +13,7 @@ from typing import Any
 from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.diff import LiveTable
+from dq.registry.catalog import LiveTable
 from dq.registry.table import (
     OPEN_FORMATS,
     PARTITION_INDEXES,

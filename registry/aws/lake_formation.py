@@ -32,7 +32,7 @@ from dq.registry.aws.client import (
 )
 from dq.registry.aws.glue_requests import Raw, Rule, refusals
 from dq.registry.aws.lake_link import ConsumerAccount, permissions
-from dq.registry.diff import StepKind, StepResult
+from dq.registry.catalog import StepKind, StepResult
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OBJECT, Key, TableSpec, fold_location
 from dq.registry.tables import lake_grant, lake_tag
 from dq.store.engine import Store

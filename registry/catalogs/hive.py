@@ -17,8 +17,12 @@ from dq.contracts.shared.outcome import LAKEHOUSE, DqError, Unreadable, UsageErr
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.registry.catalog import (
+    Action,
     CatalogKind,
     CatalogSettings,
+    ChangedField,
+    LiveTable,
+    Obstacle,
     Partition,
     Values,
     moved_partition,
@@ -26,7 +30,6 @@ from dq.registry.catalog import (
     no_table,
     stale,
 )
-from dq.registry.diff import Action, ChangedField, LiveTable, Obstacle
 from dq.registry.table import (
     VIEW,
     ReaderTerms,

@@ -9,8 +9,11 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from dq.contracts.shared.outcome import FORMATS, UsageError
 from dq.lake.storage import partition_folder
 from dq.registry.catalog import (
+    Action,
     CatalogKind,
     CatalogSettings,
+    LiveTable,
+    Obstacle,
     Partition,
     Values,
     moved_partition,
@@ -18,7 +21,6 @@ from dq.registry.catalog import (
     no_table,
     stale,
 )
-from dq.registry.diff import Action, LiveTable, Obstacle
 from dq.registry.table import TableSpec, fold_location, spec_of
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store

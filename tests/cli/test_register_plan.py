@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from dq.registry.catalog import CatalogSettings
+from dq.registry.catalog import Action, ActionKind, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.diff import Action, ActionKind
 from dq.store.engine import open_store
 
 CONTRACT = """\

@@ -7,8 +7,7 @@ from fakes.reach import anywhere
 from dq.contracts.access.data_location import resolve
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.registry.table import TableSpec
-from dq.registry.table_specs import specs
+from dq.registry.table import TableSpec, specs
 
 FLIGHTS = """\
 apiVersion: v3.2.0

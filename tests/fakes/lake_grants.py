@@ -23,7 +23,7 @@ from dq.registry.aws.lake_formation import (
     plan_lake,
     wanted_grants,
 )
-from dq.registry.diff import StepResult
+from dq.registry.catalog import StepResult
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store, open_store
 

@@ -18,10 +18,9 @@ from fakes.flights import flights
 from sqlalchemy import event
 
 from dq.operations.runtime.spark import iceberg_properties
-from dq.registry.apply import RegisterRun, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import WholeRegistry
+from dq.registry.plan import RegisterRun, WholeRegistry, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store, open_store
 

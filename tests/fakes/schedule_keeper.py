@@ -11,7 +11,7 @@ from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.registry.aws.client import Rate
 from dq.registry.aws.scheduler import Scheduler, connect_scheduler
-from dq.registry.diff import StepResult
+from dq.registry.catalog import StepResult
 from dq.registry.schedules import (
     ScheduleNotes,
     SchedulePlan,

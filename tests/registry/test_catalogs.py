@@ -20,16 +20,22 @@ from dq.contracts.shared.outcome import DqError
 from dq.contracts.types import CANONICAL
 from dq.contracts.yaml.parse import parse
 from dq.registry import catalogs as shelf_package
-from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog, CatalogSettings, Partition, StalePlan
+from dq.registry.catalog import (
+    Action,
+    ActionKind,
+    Catalog,
+    CatalogSettings,
+    Grade,
+    LiveTable,
+    Partition,
+    StalePlan,
+)
 from dq.registry.catalogs import catalogs, open_catalog
-from dq.registry.diff import Action, ActionKind, Grade, LiveTable
 from dq.registry.importing import kinds
 from dq.registry.importing.contract_text import Imported, contract_text
 from dq.registry.importing.sources import of_spec
-from dq.registry.plan import WholeRegistry, plan, render
-from dq.registry.table import TableColumn, TableSpec, clip, marked
-from dq.registry.table_specs import specs
+from dq.registry.plan import Ending, WholeRegistry, apply, plan, propose, render
+from dq.registry.table import TableColumn, TableSpec, clip, marked, specs
 from dq.store.engine import Store
 
 _OF_THE_SERVER = frozenset({"write.parquet.compression-codec"})

@@ -16,12 +16,10 @@ import pytest
 from fakes.flights import flights
 
 from dq.contracts.shared.outcome import DqError, UsageError
-from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog, CatalogSettings
+from dq.registry.catalog import Action, ActionKind, Catalog, CatalogSettings, Grade
 from dq.registry.catalogs import open_catalog
 from dq.registry.catalogs.hive import refuse_variants
-from dq.registry.diff import Action, ActionKind, Grade
-from dq.registry.plan import WholeRegistry
+from dq.registry.plan import Ending, WholeRegistry, apply, propose
 from dq.registry.table import TableColumn, marked
 from dq.store.engine import Store
 

@@ -13,10 +13,10 @@ from fakes.glue import GlueShim
 from fakes.iceberg import RestProxy
 from fakes.registrar import COUNT, LAKE_VARIABLE, nursery, register
 
-from dq.registry.apply import latest, recall
 from dq.registry.aws.glue import Glue
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.plan import latest, recall
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store, open_store
 

@@ -13,11 +13,10 @@ from fakes import lakehouse
 from fakes.flights import flights
 from fakes.glue import GlueShim
 
-from dq.registry.apply import Ending, apply, propose
 from dq.registry.aws.glue import Glue
-from dq.registry.catalog import Catalog, CatalogSettings
+from dq.registry.catalog import ActionKind, Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.diff import ActionKind
+from dq.registry.plan import Ending, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 

@@ -13,18 +13,16 @@ from fakes.flights import flights
 from sqlalchemy import event
 
 from dq.contracts.shared.outcome import UsageError
-from dq.registry.apply import apply, propose
-from dq.registry.catalog import CatalogSettings
+from dq.registry.catalog import ActionKind, CatalogSettings
 from dq.registry.catalogs import catalogs, open_catalog
-from dq.registry.diff import ActionKind
-from dq.registry.plan import WholeRegistry
+from dq.registry.plan import WholeRegistry, apply, propose
 from dq.registry.table import marked
 from dq.store.engine import Store
 
 WRITER = """
     import sys
     from fakes.flights import flights
-    from dq.registry.apply import Ending, apply, propose
+    from dq.registry.plan import Ending, apply, propose
     from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
     from dq.store.engine import open_store

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from fakes.flights import flights
 
-from dq.registry.diff import Action, ActionKind, CatalogPlan, ChangedField, Grade, LiveTable, TableChange
+from dq.registry.catalog import Action, ActionKind, CatalogPlan, ChangedField, Grade, LiveTable, TableChange
 from dq.registry.plan import WholeRegistry, plan, render
 from dq.registry.table import TableColumn, TableSpec, marked
 

@@ -8,8 +8,7 @@ from fakes.flights import flights
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import parse
-from dq.registry.table import TableColumn, TableSpec, digest, fold_location, spec_of
-from dq.registry.table_specs import specs
+from dq.registry.table import TableColumn, TableSpec, digest, fold_location, spec_of, specs
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: air-flights\nversion: 1.2.0\n"
 PLACE = DataPlace("lake", "s3", "s3://lake/air", "parquet")

@@ -17,14 +17,11 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.readers.open import locate
-from dq.registry.apply import Ending, apply, propose
 from dq.registry.aws.glue import Glue
-from dq.registry.catalog import Catalog, CatalogSettings
+from dq.registry.catalog import FORMAT_RULE, ActionKind, Catalog, CatalogSettings, ChangedField, Grade
 from dq.registry.catalogs import open_catalog
-from dq.registry.diff import FORMAT_RULE, ActionKind, ChangedField, Grade
-from dq.registry.plan import render
-from dq.registry.table import LIFECYCLE, RETIRED, TableSpec, UnsayableTerms, marked
-from dq.registry.table_specs import specs
+from dq.registry.plan import Ending, apply, propose, render
+from dq.registry.table import LIFECYCLE, RETIRED, TableSpec, UnsayableTerms, marked, specs
 from dq.store.engine import Store
 
 if TYPE_CHECKING:

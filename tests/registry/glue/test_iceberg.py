@@ -14,9 +14,9 @@ from fakes.glue import GlueShim
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.types import StringType
 
-from dq.registry.apply import Ending, apply, propose
 from dq.registry.aws.glue import Glue
-from dq.registry.diff import ActionKind
+from dq.registry.catalog import ActionKind
+from dq.registry.plan import Ending, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 

@@ -10,9 +10,9 @@ from fakes.flights import FLIGHTS, flights
 from fakes.glue import GlueShim
 
 from dq.contracts.shared.outcome import UsageError
-from dq.registry.apply import Ending, apply, propose
 from dq.registry.aws.glue import Glue
-from dq.registry.diff import Action, ActionKind
+from dq.registry.catalog import Action, ActionKind
+from dq.registry.plan import Ending, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from fakes.flights import flights
 from fakes.glue import GlueShim
 
-from dq.registry.apply import apply, propose
 from dq.registry.aws.glue import Glue
-from dq.registry.diff import Grade
+from dq.registry.catalog import Grade
 from dq.registry.landing_zone import PLANNER, PUBLISHER, REGISTRAR, REPAIRER, actions_of
-from dq.registry.plan import WholeRegistry
+from dq.registry.plan import WholeRegistry, apply, propose
 from dq.store.engine import Store
 
 

@@ -12,14 +12,12 @@ from fakes.flights import flights
 from fakes.glue import Answer, Call, GlueShim, refused
 
 from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
-from dq.registry.apply import Ending, Result, apply, propose
 from dq.registry.aws.client import Bucket, Rate, connect
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.glue_requests import new_table
-from dq.registry.catalog import CatalogSettings, Partition
+from dq.registry.catalog import ActionKind, CatalogSettings, Grade, Partition
 from dq.registry.catalogs import open_catalog
-from dq.registry.diff import ActionKind, Grade
-from dq.registry.plan import WholeRegistry
+from dq.registry.plan import Ending, Result, WholeRegistry, apply, propose
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 

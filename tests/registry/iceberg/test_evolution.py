@@ -15,10 +15,8 @@ from pyiceberg.table.update import SetPropertiesUpdate
 from pyiceberg.transforms import DayTransform
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestamptzType, UUIDType
 
-from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog
-from dq.registry.diff import Action, ActionKind, Grade
-from dq.registry.plan import WholeRegistry
+from dq.registry.catalog import Action, ActionKind, Catalog, Grade
+from dq.registry.plan import Ending, WholeRegistry, apply, propose
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 

@@ -12,10 +12,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 from pyiceberg.view.metadata import SQLViewRepresentation, ViewVersion
 
-from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog
-from dq.registry.diff import ActionKind
-from dq.registry.plan import WholeRegistry
+from dq.registry.catalog import ActionKind, Catalog
+from dq.registry.plan import Ending, WholeRegistry, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 

@@ -24,7 +24,6 @@ from fakes.lake_grants import (
 
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.subscriptions import read
-from dq.registry.apply import apply, propose
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.lake_formation import (
     Give,
@@ -37,6 +36,7 @@ from dq.registry.aws.lake_formation import (
     plan_lake,
     wanted_tags,
 )
+from dq.registry.plan import apply, propose
 from dq.store.engine import Store
 
 

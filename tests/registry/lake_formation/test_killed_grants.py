@@ -11,9 +11,9 @@ from fakes.glue import GlueShim
 from fakes.lake_formation import granted
 from fakes.lake_grants import CATALOG, EXPECTED, TABLES, TODAY, granting, kept, thirty
 
-from dq.registry.apply import apply, propose
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.lake_formation import LakeFormation, noted_grants
+from dq.registry.plan import apply, propose
 from dq.store.engine import Store, open_store
 
 # Two of the thirty are not over yet then.

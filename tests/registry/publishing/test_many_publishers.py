@@ -13,9 +13,9 @@ from fakes.flights import flights
 from sqlalchemy import select
 
 from dq.dataquality.delivery.tables import receipt
-from dq.registry.apply import apply, propose
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.plan import apply, propose
 from dq.registry.tables import consumer_notice, publication
 from dq.store.engine import open_store
 

@@ -46,7 +46,7 @@ def lake(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def catalog(store: Store, lake: Path) -> Catalog:
-    from dq.registry.apply import apply, propose
+    from dq.registry.plan import apply, propose
 
     made = open_catalog("local", CatalogSettings(store=store))
     apply(made, propose(made, [flights(str(lake))], store), store)
