@@ -89,20 +89,36 @@ class ImportKind:
 
 
 @dataclass(slots=True)
-class Unfolding:
-    """How many fields a schema has unfolded into so far."""
+class SchemaReader:
+    """Reads the types of a schema, and what it says of each part of the column that is read now.
+
+    `said` are keys of ODCS by the place in the column, as a `FoundColumn` has them; `lost` is what a contract
+    cannot say. `fields` counts what the schema of `source` has unfolded into so far.
+    """
 
     source: str
+    lost: list[str] = field(default_factory=list)
+    said: dict[str, dict[str, object]] = field(default_factory=dict)
     fields: int = 0
 
     def step(self) -> None:
-        """Counts one more. Raises UsageError when it is one too many."""
+        """Counts one more field. Raises UsageError when it is one too many."""
         self.fields += 1
         if self.fields > MOST_FIELDS:
             raise UsageError(
                 f"{self.source} unfolds into more than {MOST_FIELDS:,} fields.",
                 "Describe what refers to itself, or is repeated so often, as text.",
             )
+
+    def say(self, path: str, said: Said) -> None:
+        """Keeps what the schema says of the part of the column at this path, besides what it said before."""
+        place = path.lstrip(".")
+        if said:
+            self.said[place] = {**self.said.get(place, {}), **said}
+
+    def describe(self, path: str, comment: str, *, required: bool) -> None:
+        """The same of its description, "" for none, and of whether every row has a value there."""
+        self.say(path, {key: one for key, one in (("description", comment), ("required", required)) if one})
 
 
 GUESS = "a guess"

@@ -7,7 +7,7 @@ from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.lake.storage import reading
 from dq.lake.types import Format, contract_type
-from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SchemaReader
 from dq.registry.importing.sources import LakeFolder, fields_of, folder, parsed, text
 
 _MOST_BYTES = 16 << 20
@@ -45,11 +45,10 @@ def _carried(path: str) -> object:
             raise Unreadable(f"{path} is not an Avro file.", "Name a file of Avro.") from error
 
 
-class _AvroReader:
+class _AvroReader(SchemaReader):
     def __init__(self, source: str) -> None:
+        super().__init__(source)
         self.known: dict[str, object] = {}
-        self.said: dict[str, Said] = {}
-        self.unfolding = Unfolding(source)
 
     def column(self, field: dict[str, object]) -> FoundColumn:
         """A field of the record."""
@@ -62,14 +61,12 @@ class _AvroReader:
     def _part(self, schema: object, depth: int, path: str, comment: str = "") -> DataType:
         """The type of a part; what is said of it is kept by its path in the column."""
         kind, nullable, _ = self.type(schema, depth + 1, path)
-        said = {**({"description": comment} if comment else {}), **({} if nullable else {"required": True})}
-        if said:
-            self.said[path.lstrip(".")] = said
+        self.describe(path, comment, required=not nullable)
         return kind
 
     def type(self, schema: object, depth: int, path: str) -> tuple[DataType, bool, str]:
         """The type, whether it may be NULL, and what has to be said of it."""
-        self.unfolding.step()
+        self.step()
         if depth > _MOST_DEPTH:
             return STRING, True, "nested too deep"
         if isinstance(schema, list):

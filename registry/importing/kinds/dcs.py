@@ -9,7 +9,7 @@ from dataclasses import replace
 from dq.contracts.odcs import OLD_KEY, SERVER_TYPES
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SourceSays, Unfolding
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SchemaReader, SourceSays
 from dq.registry.importing.sources import Mapped, json_of, listed, mapped, shown, text, told, yaml_of
 
 # TABLE: rules of quality of a Data Contract Specification, whose words ODCS took over with few changes.
@@ -102,12 +102,12 @@ _FIELD_KEYS = {
 _MOST_DEPTH = 32
 
 
-class FieldReader:
-    """Reads the fields of one document. `lost` gathers what a contract cannot say, a sentence each."""
+class FieldReader(SchemaReader):
+    """Reads the fields of one document."""
 
     def __init__(self, source: str, top: Mapped) -> None:
-        self.top, self.unfolding = top, Unfolding(source)
-        self.lost: list[str] = []
+        super().__init__(source)
+        self.top = top
         self.models = {name: mapped(one) for name, one in mapped(top.get("models")).items()}
 
     def whole(self, field: object, where: str) -> Mapped:
@@ -125,23 +125,17 @@ class FieldReader:
             made = {**mapped(found), **made}
         return made
 
-    def type(
-        self, field: object, where: str, path: str, said: dict[str, dict[str, object]], depth: int = 0
-    ) -> tuple[DataType, str]:
-        """The type and what has to be said of it. What else is said goes to `said`, by the path inside."""
-        self.unfolding.step()
+    def type(self, field: object, where: str, path: str, depth: int = 0) -> tuple[DataType, str]:
+        """The type, and what has to be said of it."""
+        self.step()
         if depth > _MOST_DEPTH:
             return STRING, "nested too deep"
         own = self.whole(field, where)
-        kind, evidence = self._type(own, where, path, said, depth)
-        keys = self._said(own, kind, where)
-        if keys:
-            said[path] = {**said.get(path, {}), **keys}
+        kind, evidence = self._type(own, where, path, depth)
+        self.say(path, self._said(own, kind, where))
         return kind, evidence
 
-    def _type(
-        self, own: Mapped, where: str, path: str, said: dict[str, dict[str, object]], depth: int
-    ) -> tuple[DataType, str]:
+    def _type(self, own: Mapped, where: str, path: str, depth: int) -> tuple[DataType, str]:
         word, config = text(own.get("type")).lower(), mapped(own.get("config"))
         for key in ("glueType", "databricksType"):
             try:
@@ -149,21 +143,21 @@ class FieldReader:
             except NotAType:
                 continue
         if word in _RECORD and mapped(own.get("fields")):
-            parts = []
-            for name, inner in mapped(own["fields"]).items():
-                below = f"{path}.{name}".lstrip(".")
-                parts.append((name, self.type(inner, f"{where}.{name}", below, said, depth + 1)[0]))
-            names, kinds = zip(*parts, strict=True)
-            return DataType("struct", (), tuple(kinds), tuple(names)), ""
+            fields = mapped(own["fields"])
+            kinds = tuple(
+                self.type(inner, f"{where}.{name}", f"{path}.{name}", depth + 1)[0]
+                for name, inner in fields.items()
+            )
+            return DataType("struct", (), kinds, tuple(fields)), ""
         if word == "array":
-            item, why = self.type(own.get("items"), f"{where}[]", f"{path}[]", said, depth + 1)
+            item, why = self.type(own.get("items"), f"{where}[]", f"{path}[]", depth + 1)
             return DataType("array", (), (item,)), why
         if word == "map":
-            inner = [
-                self.type(own.get(key), f"{where}.{key}", f"{path}.{sign}".lstrip("."), said, depth + 1)[0]
+            kinds = tuple(
+                self.type(own.get(key), f"{where}.{key}", f"{path}.{sign}", depth + 1)[0]
                 for key, sign in (("keys", "^"), ("values", "*"))
-            ]
-            return DataType("map", (), tuple(inner)), ""
+            )
+            return DataType("map", (), kinds), ""
         if word in _DECIMAL:
             precision, scale = own.get("precision", 38), own.get("scale", 0)
             evidence = (
@@ -173,12 +167,11 @@ class FieldReader:
                 made = parse(f"decimal({precision},{scale})")
             except NotAType:
                 return STRING, f"declared as {word}({precision},{scale}), which Spark does not have"
-            if "logicalType" not in said.get(path, {}):
-                said[path] = {**said.get(path, {}), "logicalType": "number"}
+            self.say(path, {"logicalType": "number"})
             return made, evidence
         if word in _PLAIN:
             if word == "time":
-                said[path] = {**said.get(path, {}), "logicalType": "time"}
+                self.say(path, {"logicalType": "time"})
             return DataType(_PLAIN[word]), ""
         return STRING, f"declared as {word or 'nothing'}"
 
@@ -380,22 +373,14 @@ def _table(name: str, model: Mapped, reader: FieldReader, whole: SourceSays) -> 
     reader.lost = []
     columns, keys = [], [str(key) for key in listed(model.get("primaryKey"))]
     for column, field in mapped(model["fields"]).items():
-        inside: dict[str, dict[str, object]] = {}
-        kind, evidence = reader.type(field, column, "", inside)
-        own = inside.get("", {})
+        reader.said = {}
+        kind, evidence = reader.type(field, column, "")
+        own = reader.said.get("", {})
         whole_field = reader.whole(field, column)
         if column not in keys and True in (whole_field.get("primary"), whole_field.get("primaryKey")):
             keys.append(column)
-        columns.append(
-            FoundColumn(
-                column,
-                kind,
-                text(own.pop("description", "")),
-                bool(own.pop("required", False)),
-                evidence,
-                inside,
-            )
-        )
+        comment, required = text(own.pop("description", "")), bool(own.pop("required", False))
+        columns.append(FoundColumn(column, kind, comment, required, evidence, reader.said))
     more: dict[str, object] = {"physicalType": "view"} if model.get("type") == "view" else {}
     if text(model.get("title")):
         more["businessName"] = text(model["title"])

@@ -14,7 +14,7 @@ from dq.contracts.types import DataType
 from dq.lake.delta import LOG_FOLDER, has_log, table_metadata
 from dq.lake.storage import files_within, reading
 from dq.lake.types import Format, contract_type
-from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SchemaReader
 from dq.registry.importing.sources import fields_of, mapped, shown, text
 
 # Where Spark keeps that texts have a length; and what it fills in where a writer says nothing.
@@ -42,8 +42,8 @@ def read(source: str) -> list[FoundTable]:
     schema = _object(found.get("schemaString"))
     keys = found.get("partitionColumns")
     partitions = [str(key) for key in keys] if isinstance(keys, list | tuple) else []
-    types = _DeltaTypes(source)
-    columns = {one.name: one for one in types.columns(schema)}
+    reader = _DeltaReader(source)
+    columns = {one.name: one for one in reader.columns(schema)}
     name = str(found.get("name") or place.rpartition("/")[2])
     return [
         FoundTable(
@@ -53,7 +53,7 @@ def read(source: str) -> list[FoundTable]:
             place,
             "delta",
             str(found.get("description") or ""),
-            lost=tuple(types.lost),
+            lost=tuple(reader.lost),
         )
     ]
 
@@ -66,16 +66,12 @@ def _object(text: object) -> JsonObject:
     return made if isinstance(made, dict) else {}
 
 
-class _DeltaTypes:
-    def __init__(self, source: str) -> None:
-        self.unfolding = Unfolding(source)
-        self.lost: list[str] = []
-
+class _DeltaReader(SchemaReader):
     def columns(self, schema: JsonObject) -> Iterable[FoundColumn]:
         """The fields of a struct."""
         for field in fields_of(schema):
-            said: dict[str, Said] = {}
-            kind, note = self.type(field.get("type"), "", said)
+            self.said = {}
+            kind, note = self.type(field.get("type"), "")
             metadata = mapped(field.get("metadata"))
             exact = contract_type(Format.SPARK, text(metadata.get(_EXACT)))
             if exact is not None and _LENGTH.sub("string", str(exact)) == str(kind):
@@ -84,11 +80,11 @@ class _DeltaTypes:
                 self.lost.append(f"{field.get('name')}: {key} {shown(metadata[key])}")
             required = field.get("nullable") is False
             comment = text(metadata.get("comment"))
-            yield FoundColumn(str(field.get("name")), kind, comment, required, note, said)
+            yield FoundColumn(str(field.get("name")), kind, comment, required, note, self.said)
 
-    def type(self, written: object, path: str, said: dict[str, Said]) -> tuple[DataType, str]:
-        """The type, and what has to be said of it; what is said of its parts goes to `said` by their path."""
-        self.unfolding.step()
+    def type(self, written: object, path: str) -> tuple[DataType, str]:
+        """The type, and what has to be said of it."""
+        self.step()
         if isinstance(written, str):
             made = contract_type(Format.SPARK, written)
             return (made, "") if made else (STRING, f"declared as {written}")
@@ -96,32 +92,25 @@ class _DeltaTypes:
             return STRING, "declared as nothing"
         if written.get("type") == "struct":
             fields = fields_of(written)
-            parts = []
-            for one in fields:
-                comment = text(mapped(one.get("metadata")).get("comment"))
-                required = one.get("nullable") is False
-                below = f"{path}.{one.get('name')}"
-                parts.append(self._part(one.get("type"), below, said, comment, required=required))
+            parts = [
+                self._part(
+                    one.get("type"), f"{path}.{one.get('name')}", one.get("nullable"), one.get("metadata")
+                )
+                for one in fields
+            ]
             return DataType("struct", (), tuple(parts), tuple(str(one.get("name")) for one in fields)), ""
         if written.get("type") == "array":
-            required = written.get("containsNull") is False
-            return DataType(
-                "array", (), (self._part(written.get("elementType"), f"{path}[]", said, required=required),)
-            ), ""
+            element = self._part(written.get("elementType"), f"{path}[]", written.get("containsNull"))
+            return DataType("array", (), (element,)), ""
         if written.get("type") == "map":
-            required = written.get("valueContainsNull") is False
-            key = self._part(written.get("keyType"), f"{path}.^", said)
-            value = self._part(written.get("valueType"), f"{path}.*", said, required=required)
+            key = self._part(written.get("keyType"), f"{path}.^")
+            value = self._part(written.get("valueType"), f"{path}.*", written.get("valueContainsNull"))
             return DataType("map", (), (key, value)), ""
         return STRING, f"declared as {written.get('type')}"
 
-    def _part(
-        self, written: object, path: str, said: dict[str, Said], comment: str = "", *, required: bool = False
-    ) -> DataType:
-        made = {**({"description": comment} if comment else {}), **({"required": True} if required else {})}
-        if made:
-            said[path.lstrip(".")] = made
-        return self.type(written, path, said)[0]
+    def _part(self, written: object, path: str, nullable: object = None, metadata: object = None) -> DataType:
+        self.describe(path, text(mapped(metadata).get("comment")), required=nullable is False)
+        return self.type(written, path)[0]
 
 
 KIND = ImportKind("delta", "the folder of a Delta table", read)

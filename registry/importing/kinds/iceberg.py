@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.iceberg import METADATA_FOLDER, current_metadata, metadata_at
 from dq.lake.storage import files_for, files_within
 from dq.lake.types import ICEBERG_NANOSECONDS, from_iceberg
-from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, Said, Unfolding, foreign
+from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SchemaReader, foreign
 from dq.registry.importing.sources import Mapped, listed, mapped, shown, text
 from dq.registry.table import EXACT_TYPES
 
@@ -23,76 +23,71 @@ def field_id(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-@dataclass(slots=True)
-class IcebergTypes:
-    """Reads the columns of the metadata in `file`; `lost` is what a contract cannot say of them."""
-
-    file: str
-    lost: list[str] = field(default_factory=list)
-    unfolding: Unfolding = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.unfolding = Unfolding(self.file)
+class IcebergReader(SchemaReader):
+    """Reads the columns of a table's metadata."""
 
     def columns(self, schema: Mapped) -> Iterator[tuple[int, FoundColumn]]:
         """The fields of the schema by their ids; one without an id of its own is counted backwards."""
         seen: set[int] = set()
         for at, one in enumerate(map(mapped, listed(schema.get("fields"))), 1):
-            name = str(one.get("name"))
-            said: dict[str, Said] = {}
-            kind, note = self.type(one.get("type"), name, "", said)
+            name, self.said = str(one.get("name")), {}
+            kind, note = self.type(one.get("type"), name, "")
             if one.get("initial-default") is not None:
                 self.lost.append(f"{name}: rows without it have {shown(one['initial-default'])}")
-            required = one.get("required") is True
             number = field_id(one.get("id"))
             number = -at if number is None or number in seen else number
             seen.add(number)
-            yield number, FoundColumn(name, kind, text(one.get("doc")), required, note, said)
+            required = one.get("required") is True
+            yield number, FoundColumn(name, kind, text(one.get("doc")), required, note, self.said)
 
-    def type(self, written: object, name: str, path: str, said: dict[str, Said]) -> tuple[DataType, str]:
-        """The type, and what has to be said of it; `said` gets what it says of its fields."""
-        self.unfolding.step()
+    def type(self, written: object, name: str, path: str) -> tuple[DataType, str]:
+        """The type of a part of the column with this name, and what has to be said of it."""
+        self.step()
         if isinstance(written, str):
-            return self._plain(written, name, path, said)
+            return self._plain(written, name, path)
         inner = mapped(written)
         if inner.get("type") == "struct":
-            parts, names, notes = [], [], []
-            for one in map(mapped, listed(inner.get("fields"))):
-                names.append(str(one.get("name")))
-                below = f"{path}.{names[-1]}".lstrip(".")
-                kind, note = self.type(one.get("type"), name, below, said)
-                more: dict[str, object] = (
-                    {"description": text(one.get("doc"))} if text(one.get("doc")) else {}
-                )
-                if one.get("required") is True:
-                    more["required"] = True
-                if more:
-                    said[below] = {**more, **said.get(below, {})}
-                parts.append(kind)
-                notes.append(note)
-            return DataType("struct", (), tuple(parts), tuple(names)), "; ".join(filter(None, notes))
+            fields = [mapped(one) for one in listed(inner.get("fields"))]
+            names = [str(one.get("name")) for one in fields]
+            signs = [
+                (f".{below}", one.get("type"), one.get("required"), text(one.get("doc")))
+                for below, one in zip(names, fields, strict=True)
+            ]
+            return self._nested("struct", name, path, signs, names)
         if inner.get("type") == "list":
-            kind, note = self.type(inner.get("element"), name, f"{path}[]", said)
-            if inner.get("element-required") is True:
-                said[f"{path}[]"] = {"required": True, **said.get(f"{path}[]", {})}
-            return DataType("array", (), (kind,)), note
+            element = ("[]", inner.get("element"), inner.get("element-required"), "")
+            return self._nested("array", name, path, [element])
         if inner.get("type") == "map":
-            key, first = self.type(inner.get("key"), name, f"{path}.^".lstrip("."), said)
-            value, second = self.type(inner.get("value"), name, f"{path}.*".lstrip("."), said)
-            if inner.get("value-required") is True:
-                below = f"{path}.*".lstrip(".")
-                said[below] = {"required": True, **said.get(below, {})}
-            return DataType("map", (), (key, value)), "; ".join(filter(None, (first, second)))
+            value = (".*", inner.get("value"), inner.get("value-required"), "")
+            return self._nested("map", name, path, [(".^", inner.get("key"), False, ""), value])
         return STRING, "declared as nothing"
 
-    def _plain(self, written: str, name: str, path: str, said: dict[str, Said]) -> tuple[DataType, str]:
+    def _nested(
+        self,
+        word: str,
+        name: str,
+        path: str,
+        parts: Sequence[tuple[str, object, object, str]],
+        names: Sequence[str] = (),
+    ) -> tuple[DataType, str]:
+        """A type of parts: for each its place, its type, whether it is required, and its comment."""
+        kinds, notes = [], []
+        for sign, written, required, comment in parts:
+            self.describe(f"{path}{sign}", comment, required=required is True)
+            kind, note = self.type(written, name, f"{path}{sign}")
+            kinds.append(kind)
+            notes.append(note)
+        return DataType(word, (), tuple(kinds), tuple(names)), "; ".join(filter(None, notes))
+
+    def _plain(self, written: str, name: str, path: str) -> tuple[DataType, str]:
         known = from_iceberg(written)
         # A column of the type unknown is NULL in every row, and Spark reads it so.
         if (known is None and written != "unknown") or written in ICEBERG_NANOSECONDS:
             self.lost.append(f"{name}: Spark opens no table with a column of the type {shown(written)}")
         if known is not None:
             return known
-        kind, note, said[path] = foreign(shown(written))
+        kind, note, said = foreign(shown(written))
+        self.say(path, said)
         return kind, note
 
 
@@ -103,7 +98,7 @@ def read(source: str) -> list[FoundTable]:
     """
     place, found, file = _metadata(source)
     schema = _schema(found, file)
-    reader = IcebergTypes(file)
+    reader = IcebergReader(file)
     columns = dict(reader.columns(schema))
     columns |= dict(_exact(found, columns))
     keys, unsaid = _partitions(found, columns)

@@ -18,8 +18,7 @@ from dq.registry.importing import (
     FoundColumn,
     FoundTable,
     ImportKind,
-    Said,
-    Unfolding,
+    SchemaReader,
 )
 from dq.registry.importing.sources import FORMATS, LIMITS, are_values, is_limit, mapped, parsed, text
 
@@ -39,10 +38,10 @@ def read(source: str) -> list[FoundTable]:
     """
     whole = schema = parsed(source, "Name a JSON Schema.", _MOST_BYTES)
     if isinstance(schema, dict):
-        schema = _SchemaReader(source, schema).followed(schema)
+        schema = _JsonSchemaReader(source, schema).followed(schema)
     if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
         raise UsageError(f"{source} describes no object with properties.", "Name the schema of one row.")
-    reader = _SchemaReader(source, whole)
+    reader = _JsonSchemaReader(source, whole)
     required = schema.get("required")
     must = {str(name) for name in required} if isinstance(required, list) else set()
     columns = []
@@ -56,13 +55,10 @@ def read(source: str) -> list[FoundTable]:
                        lost=tuple(reader.lost))]  # fmt: skip
 
 
-class _SchemaReader:
-    lost: list[str]
-    said: dict[str, Said]
-    """What the column that is read says of its parts."""
-
+class _JsonSchemaReader(SchemaReader):
     def __init__(self, source: str, root: Mapping[str, object]) -> None:
-        self.root, self.lost, self.said, self.unfolding = root, [], {}, Unfolding(source)
+        super().__init__(source)
+        self.root = root
 
     def followed(self, schema: Mapping[str, object]) -> Mapping[str, object]:
         """The schema that a `$ref` into the same document leads to."""
@@ -80,18 +76,15 @@ class _SchemaReader:
             schema = found
         return schema
 
-    def _note(self, path: str, schema: object, *, required: bool = False) -> None:
-        """Keeps what is said of a part, by its path in the column."""
+    def _describe(self, path: str, schema: object, *, required: bool = False) -> None:
         comment = text(schema.get("description")) if isinstance(schema, dict) else ""
-        said = {**({"description": comment} if comment else {}), **({"required": True} if required else {})}
-        if said:
-            self.said[path.lstrip(".")] = said
+        self.describe(path, comment, required=required)
 
     def type(
         self, schema: object, name: str, depth: int, above: frozenset[str] = frozenset(["#"]), path: str = ""
     ) -> tuple[DataType, str]:
         """The type of a value, and what has to be said of it. `path` is where it stands in its column."""
-        self.unfolding.step()
+        self.step()
         if not isinstance(schema, dict) or depth > _MOST_DEPTH:
             return STRING, "declared as anything"
         reference = schema.get("$ref")
@@ -103,9 +96,7 @@ class _SchemaReader:
             if "$ref" in schema:
                 return STRING, f"declared by {reference}, which is not here"
         limits = _limits(schema)
-        if limits:
-            here = path.lstrip(".")
-            self.said[here] = {**self.said.get(here, {}), **limits}
+        self.say(path, limits)
         taken = {"enum"} & limits.keys() | mapped(limits.get("logicalTypeOptions")).keys()
         for word in sorted(set(schema) - _READ - _TOLD - taken):
             self.lost.append(f"{name}: {word} {json.dumps(schema[word])[:100]}")
@@ -117,18 +108,18 @@ class _SchemaReader:
         if kinds == ["object"] and isinstance(fields, dict) and fields:
             must = schema.get("required")
             for key, one in fields.items():
-                self._note(f"{path}.{key}", one, required=isinstance(must, list) and key in must)
+                self._describe(f"{path}.{key}", one, required=isinstance(must, list) and key in must)
             parts = tuple(
                 self.type(one, f"{name}.{key}", depth + 1, above, f"{path}.{key}")[0]
                 for key, one in fields.items()
             )
             return DataType("struct", (), parts, tuple(fields)), ""
         if kinds == ["object"] and isinstance(schema.get("additionalProperties"), dict):
-            self._note(f"{path}.*", schema["additionalProperties"])
+            self._describe(f"{path}.*", schema["additionalProperties"])
             value, why = self.type(schema["additionalProperties"], f"{name}.*", depth + 1, above, f"{path}.*")
             return DataType("map", (), (STRING, value)), why
         if kinds == ["array"]:
-            self._note(f"{path}[]", schema.get("items"))
+            self._describe(f"{path}[]", schema.get("items"))
             item, why = self.type(schema.get("items"), f"{name}[]", depth + 1, above, f"{path}[]")
             return DataType("array", (), (item,)), why
         if kinds == ["string"]:
