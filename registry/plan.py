@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import partial
 
 from sqlalchemy import delete, insert, select
 
@@ -203,35 +202,36 @@ def plan(
     wanted = list(wanted)
     rivals = Counter(spec.key for spec in wanted)
     owners = Counter(spec.key for spec in wanted if _owns(spec, live.get(spec.key)))
-    actions = [
-        _twin(spec, live.get(spec.key))
-        if rivals[spec.key] > 1 and not (owners[spec.key] == 1 and _owns(spec, live.get(spec.key)))
-        else _decide(spec, live.get(spec.key), terms)
-        for spec in wanted
-    ]
+    actions = []
+    for spec in wanted:
+        table = live.get(spec.key)
+        if rivals[spec.key] > 1 and not (owners[spec.key] == 1 and _owns(spec, table)):
+            note = (
+                f"Several contracts want this table; one is {spec.parameter(CONTRACT)!r}. Rename one of them."
+            )
+            actions.append(_conflict(spec, table, note))
+        else:
+            actions.append(_decide(spec, table, terms))
     ours = 0
     if whole is not None:
-        actions += orphans(live, {spec.key for spec in wanted}, applied, whole)
+        actions += orphans(live, rivals.keys(), applied, whole)
         ours = sum(is_ours(table.spec, whole.registry) for table in live.values())
     same = {action.key for action in actions if action.kind is ActionKind.NOOP}
-    keys = {spec.key for spec in wanted}
-    actions = linked(actions, {key: spec for key, spec in applied.items() if key not in keys})
-    ordered = tuple(_light(action) for action in sorted(actions, key=lambda action: action.key))
+    actions = linked(actions, {key: spec for key, spec in applied.items() if key not in rivals})
+    # Of one that is as it should be, which most are in a large registry, the tables are not asked for.
+    ordered = tuple(
+        replace(action, before=None, after=None) if action.kind is ActionKind.NOOP else action
+        for action in sorted(actions, key=lambda action: action.key)
+    )
     return CatalogPlan(ordered, ours, frozenset(same - applied.keys()))
 
 
 def together(parts: Iterable[CatalogPlan]) -> CatalogPlan:
     """One plan of those of several databases."""
     every = list(parts)
-    actions = [action for part in every for action in part.actions]
-    ordered = tuple(sorted(actions, key=lambda action: action.key))
+    actions = sorted((action for part in every for action in part.actions), key=lambda action: action.key)
     forgotten = frozenset(key for part in every for key in part.forgotten)
-    return CatalogPlan(ordered, sum(part.ours for part in every), forgotten)
-
-
-def _light(action: Action) -> Action:
-    """Without the tables of one that is as it should be: of most, in a large registry, no more is asked."""
-    return replace(action, before=None, after=None) if action.kind is ActionKind.NOOP else action
+    return CatalogPlan(tuple(actions), sum(part.ours for part in every), forgotten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,12 +337,7 @@ def _who(live: LiveTable) -> str:
     return f"someone else changed it{when}; {' and '.join(writers)} was here."
 
 
-def _conflict(spec: TableSpec, live: LiveTable, note: str) -> Action:
-    return Action(ActionKind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
-
-
-def _twin(spec: TableSpec, live: LiveTable | None) -> Action:
-    note = f"Several contracts want this table; one is {spec.parameter(CONTRACT)!r}. Rename one of them."
+def _conflict(spec: TableSpec, live: LiveTable | None, note: str) -> Action:
     return Action(ActionKind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
 
 
@@ -524,32 +519,8 @@ BEGUN = "begun"
 """The ending of a line that is written before the table is: its run may have been cut off there."""
 
 _CUT_OFF = "The run was cut off before it could say so; a later one has looked."
-
-
-def begin(store: Store, run: RegisterRun, catalog: str, action: Action) -> None:
-    """Adds the line that says what is about to be done; `record` says how it ended."""
-    record(store, run, catalog, action, BEGUN, "")
-
-
-def record(store: Store, run: RegisterRun, catalog: str, action: Action, ending: str, error: str) -> None:
-    """Adds a line."""
-    before = action.before.version if action.before else ""
-    after = action.after.parameter(SPEC_HASH) if action.after else ""
-    kind, grade = action.kind.value, action.grade.value
-    _add(store, Logged(run, catalog, action.key, kind, grade, ending, before, after, error))
-
-
-def complete(
-    store: Store, catalog: str, digest_of: Callable[[Key], str | None], ended: tuple[str, str]
-) -> None:
-    """Adds the lines that runs could not write any more.
-
-    `digest_of` gives the digest that a table has now, None without a table. `ended` are the words for what
-    was done and for what was not.
-    """
-    for line in _lines(store, catalog, only_begun=True):
-        done = (digest_of(line.key) or "") == line.after
-        _add(store, replace(line, ending=ended[0] if done else ended[1], error=_CUT_OFF))
+# The columns of the log that a line has under the same name.
+_TEXTS = ("kind", "grade", "ending", "before", "after", "error")
 
 
 def latest(store: Store, catalog: str, most: int) -> list[Logged]:
@@ -559,20 +530,9 @@ def latest(store: Store, catalog: str, most: int) -> list[Logged]:
 
 def _add(store: Store, line: Logged) -> None:
     database, name = line.key
-    row = {
-        "run_id": line.run.id,
-        "at": line.run.at,
-        "registry": line.run.registry,
-        "catalog": line.catalog,
-        "database_name": database,
-        "name": name,
-        "kind": line.kind,
-        "grade": line.grade,
-        "ending": line.ending,
-        "before": line.before,
-        "after": line.after,
-        "error": line.error,
-    }
+    run = {"run_id": line.run.id, "at": line.run.at, "registry": line.run.registry}
+    table = {"catalog": line.catalog, "database_name": database, "name": name}
+    row = {**run, **table, **{column: getattr(line, column) for column in _TEXTS}}
     with store.write() as connection:
         connection.execute(insert(catalog_log).values(row))
 
@@ -605,12 +565,7 @@ def _lines(store: Store, catalog: str, most: int | None = None, *, only_begun: b
             RegisterRun(row.run_id, row.at, row.registry),
             row.catalog,
             (row.database_name, row.name),
-            row.kind,
-            row.grade,
-            row.ending,
-            row.before,
-            row.after,
-            row.error,
+            *(getattr(row, column) for column in _TEXTS),
         )
         for row in reversed(rows)
     ]
@@ -659,21 +614,19 @@ def propose(
     for spec in wanted:
         by_database.setdefault(spec.database, []).append(spec)
     known = databases(store, catalog.id)
+    parts = []
     # Where all contracts of a database are gone, only the memory knows that it was ours.
-    parts = [
-        plan(
-            by_database.get(database, []),
-            _live(catalog, database, None if whole else by_database[database]),
-            recall(store, catalog.id, database, _names(by_database[database]) if whole is None else None),
-            creates=catalog.formats,
-            adopt=adopt,
-            whole=whole,
-            judge=judge,
-        )
-        for database in sorted(by_database.keys() | (known if whole else ()))
-    ]
-    whole_plan = together(parts)
-    made = replace(whole_plan, actions=tuple(_possible(catalog, one) for one in whole_plan.actions))
+    for database in sorted(by_database.keys() | (known if whole else ())):
+        tables = by_database.get(database, [])
+        if whole:
+            live = {table.spec.key: table for table in catalog.tables(database)}
+        else:
+            live = {spec.key: table for spec in tables if (table := catalog.read(*spec.key)) is not None}
+        applied = recall(store, catalog.id, database, None if whole else {spec.name for spec in tables})
+        formats = catalog.formats
+        parts.append(plan(tables, live, applied, creates=formats, adopt=adopt, whole=whole, judge=judge))
+    made = together(parts)
+    made = replace(made, actions=tuple(_possible(catalog, action) for action in made.actions))
     if not any(action.kind in (ActionKind.CREATE, ActionKind.ORPHAN) for action in made.actions):
         return made
     keys = {spec.key for specs in by_database.values() for spec in specs}
@@ -686,10 +639,6 @@ def propose(
     return replace(made, actions=tuple(linked(made.actions, old)))
 
 
-def _names(specs: Iterable[TableSpec]) -> set[str]:
-    return {spec.name for spec in specs}
-
-
 def _possible(catalog: Catalog, action: Action) -> Action:
     """The action, or a conflict where the catalog cannot do it, whatever is allowed."""
     found = tuple(catalog.obstacles(action)) if action.writes and action.before and action.after else ()
@@ -697,14 +646,6 @@ def _possible(catalog: Catalog, action: Action) -> Action:
         return action
     why = " ".join(one.why for one in found)
     return replace(action, kind=ActionKind.CONFLICT, after=None, note=why, obstacles=found)
-
-
-def _live(catalog: Catalog, database: str, only: list[TableSpec] | None) -> dict[Key, LiveTable]:
-    """The tables of a database as they are now, or only these of it."""
-    if only is None:
-        return {table.spec.key: table for table in catalog.tables(database)}
-    found = {spec.key: catalog.read(*spec.key) for spec in only}
-    return {key: table for key, table in found.items() if table is not None}
 
 
 def apply(
@@ -723,49 +664,54 @@ def apply(
     since the plan gives a StalePlan, unless it moved to where the plan wanted it. Can be run again after a
     kill at any point. Unchanged tables cost no write. What becomes of the others is logged as the `run`'s.
     """
-    results: dict[int, Result] = {}
-    hand = _Hand(catalog, store, run)
+    changer = _Changer(catalog, store, run)
     if run is not None:
-        complete(store, catalog.id, partial(_digest, catalog), (Ending.DONE, Ending.FAILED))
-
-    def keep(number: int, result: Result) -> None:
-        results[number] = result
-        if run is not None and result.ending is not Ending.UNCHANGED:
-            record(store, run, catalog.id, result.action, result.ending, str(result.error or ""))
-
-    for number, action in enumerate(made.actions):
+        changer.complete_log()
+    results: dict[int, Result] = {}
+    for number, action in sorted(enumerate(made.actions), key=lambda one: one[1].kind is ActionKind.ORPHAN):
         if action.kind is not ActionKind.ORPHAN:
-            keep(number, hand.carry_out(action, allow))
-            if action.key in made.forgotten:
-                # A kill came between making it and noting so.
-                remember(store, catalog.id, action.key, action.wanted)
-    clean = all(result.error is None for result in results.values())
-    for number, action in enumerate(made.actions):
-        if action.kind is ActionKind.ORPHAN:
-            keep(number, hand.prune(action, clean=clean) if prune else Result(action, Ending.UNCHANGED))
+            result = changer.change(action, allow)
+        elif not prune:
+            result = Result(action, Ending.UNCHANGED)
+        elif all(one.error is None or one.action.kind is ActionKind.ORPHAN for one in results.values()):
+            result = changer.change(action, frozenset(Grade))
+        else:
+            # What should take its place may be just what was refused.
+            message = f"{_name(action)}: it stays, because another change was refused or failed."
+            result = Result(action, Ending.REFUSED, DqError(message, "Mend that, then prune again."))
+        results[number] = result
+        if result.ending is not Ending.UNCHANGED:
+            changer.log(action, result.ending, str(result.error or ""))
+        if action.key in made.forgotten:
+            # A kill came between making it and noting so.
+            remember(store, catalog.id, action.key, action.wanted)
     return [results[number] for number in sorted(results)]
 
 
-def _digest(catalog: Catalog, key: Key) -> str | None:
-    live = catalog.read(*key)
-    return None if live is None else live.spec.parameter(SPEC_HASH)
-
-
 @dataclass(frozen=True, slots=True)
-class _Hand:
+class _Changer:
+    """Changes tables of a catalog, and notes what it does: in the log only as a `run`."""
+
     catalog: Catalog
     store: Store
     run: RegisterRun | None
 
-    def prune(self, action: Action, *, clean: bool) -> Result:
-        """Removes an orphan, unless something else was refused or failed."""
-        if not clean:
-            # What should take its place may be just what was refused.
-            message = f"{_name(action)}: it stays, because another change was refused or failed."
-            return Result(action, Ending.REFUSED, DqError(message, "Mend that, then prune again."))
-        return self.carry_out(action, frozenset(Grade))
+    def log(self, action: Action, ending: str, error: str = "") -> None:
+        if self.run is not None:
+            before = action.before.version if action.before else ""
+            after = action.after.parameter(SPEC_HASH) if action.after else ""
+            texts = (action.kind.value, action.grade.value, ending, before, after, error)
+            _add(self.store, Logged(self.run, self.catalog.id, action.key, *texts))
 
-    def carry_out(self, action: Action, allow: frozenset[Grade]) -> Result:
+    def complete_log(self) -> None:
+        """Adds the lines that earlier runs could not write any more."""
+        for line in _lines(self.store, self.catalog.id, only_begun=True):
+            live = self.catalog.read(*line.key)
+            done = (live.spec.parameter(SPEC_HASH) if live else "") == line.after
+            ending = Ending.DONE if done else Ending.FAILED
+            _add(self.store, replace(line, ending=ending, error=_CUT_OFF))
+
+    def change(self, action: Action, allow: frozenset[Grade]) -> Result:
         """Does what the action says, and notes it."""
         if action.kind is ActionKind.CONFLICT:
             return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
@@ -774,23 +720,22 @@ class _Hand:
         refusal = _refusal(action, allow)
         if refusal is not None:
             return Result(action, Ending.REFUSED, refusal)
-        if self.run is not None:
-            # Before the table is written: a kill in between must not lose that it was.
-            begin(self.store, self.run, self.catalog.id, action)
+        # Before the table is written: a kill in between must not lose that it was.
+        self.log(action, BEGUN)
+        ending = Ending.DONE
         try:
             self.catalog.apply(action)
         except StalePlan as error:
             if not _arrived(self.catalog, action):
                 return Result(action, Ending.FAILED, error)
             # Another run made the same change: it is that run's.
-            remember(self.store, self.catalog.id, action.key, action.wanted)
-            if self.run is not None:
-                record(self.store, self.run, self.catalog.id, action, Ending.UNCHANGED, "")
-            return Result(action, Ending.UNCHANGED)
+            ending = Ending.UNCHANGED
         except DqError as error:
             return Result(action, Ending.FAILED, error)
         remember(self.store, self.catalog.id, action.key, action.wanted)
-        return Result(action, Ending.DONE)
+        if ending is Ending.UNCHANGED:
+            self.log(action, ending)
+        return Result(action, ending)
 
 
 def _refusal(action: Action, allow: frozenset[Grade]) -> DqError | None:
@@ -802,16 +747,12 @@ def _refusal(action: Action, allow: frozenset[Grade]) -> DqError | None:
         f"{change.field} {change.name}".rstrip() for change in action.changes if change.grade in needed
     )
     message = f"{_name(action)}: {gravest} changes need your word ({said})."
+    mend = "Make a new major version of the contract with a table of its own, or apply"
     if all(change.drift for change in action.changes if change.grade in needed and not change.kept):
         # The contract is as it was: no version of it would help.
-        return DqError(
-            message,
-            f"Ask who changed the table, then put it back with {_FLAGS[gravest]}, or change the contract.",
-        )
-    return DqError(
-        message,
-        f"Make a new major version of the contract with a table of its own, or apply with {_FLAGS[gravest]}.",
-    )
+        mend = "Ask who changed the table, then put it back"
+        return DqError(message, f"{mend} with {_FLAGS[gravest]}, or change the contract.")
+    return DqError(message, f"{mend} with {_FLAGS[gravest]}.")
 
 
 def _arrived(catalog: Catalog, action: Action) -> bool:

@@ -6,14 +6,13 @@ import hashlib
 import random
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, ClassVar
 
 from botocore import exceptions as aws
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Table, delete, insert, select
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import DqError, UsageError
@@ -98,28 +97,28 @@ class DefineTag:
 
 
 @dataclass(frozen=True, slots=True)
-class TagColumns:
-    """Gives columns of a table a value of a tag, in place of the value that they had."""
-
-    kind: ClassVar = StepKind.TAG_COLUMNS
+class _ColumnTag:
     on: Key
     key: str
     value: str
     columns: tuple[str, ...]
+
+
+class TagColumns(_ColumnTag):
+    """Gives columns of a table a value of a tag, in place of the value that they had."""
+
+    __slots__ = ()
+    kind: ClassVar = StepKind.TAG_COLUMNS
 
     def __str__(self) -> str:
         return f"~ {'.'.join(self.on)}: {self.key}={self.value} on {', '.join(self.columns)}"
 
 
-@dataclass(frozen=True, slots=True)
-class UntagColumns:
+class UntagColumns(_ColumnTag):
     """Takes a value of a tag from columns."""
 
+    __slots__ = ()
     kind: ClassVar = StepKind.UNTAG_COLUMNS
-    on: Key
-    key: str
-    value: str
-    columns: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"- {'.'.join(self.on)}: {self.key}={self.value} off {', '.join(self.columns)}"
@@ -444,25 +443,22 @@ class LakeFormation:
         database, table = on
         columns: dict[GrantKey, set[str]] = {}
         wide: set[str] = set()
-        for row in self._listed(on):
+        resource = {"Table": {"DatabaseName": database, "Name": table, **self.catalog}}
+        with explained(f"list who may read {database}.{table}"):
+            rows = permissions(self.client.list_permissions, Resource=resource, **self.catalog)
+        for row in rows:
             if "SELECT" not in row["Permissions"] and "ALL" not in row["Permissions"]:
                 continue
-            principal, resource = row["Principal"]["DataLakePrincipalIdentifier"], row["Resource"]
+            principal, of = row["Principal"]["DataLakePrincipalIdentifier"], row["Resource"]
             key = GrantKey(database, table, principal)
-            if "DataCellsFilter" in resource:
-                key = GrantKey(database, table, principal, resource["DataCellsFilter"]["Name"])
+            if "DataCellsFilter" in of:
+                key = GrantKey(database, table, principal, of["DataCellsFilter"]["Name"])
                 columns[key] = {FILTERED}
-            elif names := resource.get("TableWithColumns", {}).get("ColumnNames"):
+            elif names := of.get("TableWithColumns", {}).get("ColumnNames"):
                 columns.setdefault(key, set()).update(name.lower() for name in names)
             else:
                 wide.add(principal)
         return LiveGrants({key: frozenset(names) for key, names in columns.items()}, frozenset(wide))
-
-    def _listed(self, on: Key) -> list[dict[str, Any]]:
-        database, table = on
-        resource = {"Table": {"DatabaseName": database, "Name": table, **self.catalog}}
-        with explained(f"list who may read {database}.{table}"):
-            return permissions(self.client.list_permissions, Resource=resource, **self.catalog)
 
     def locations(self) -> list[str]:
         """The prefixes that are registered, as `s3://bucket/prefix`."""
@@ -614,58 +610,58 @@ class NotedGrant:
     filter: DataFilter | None = None
 
 
-def noted_grants(store: Store, catalog: str) -> dict[GrantKey, NotedGrant]:
-    """Every grant that dq gave in this catalog and has not taken back."""
-    with store.read() as connection:
-        rows = connection.execute(select(lake_grant).where(lake_grant.c.catalog == catalog)).all()
-    found = {}
-    for row in rows:
-        key = GrantKey(row.database_name, row.name, row.principal, row.filter)
-        made = None
-        if row.filter:
-            made = DataFilter(*key.on, row.filter, row.expression, tuple(row.filter_columns))
-        found[key] = NotedGrant(frozenset(row.columns), frozenset(row.files), made)
-    return found
+@dataclass(frozen=True, slots=True)
+class LakeNotes:
+    """What dq gave in one catalog, whose id it is known by, and has not taken back."""
 
+    store: Store
+    catalog: str
 
-def note_grant(store: Store, catalog: str, key: GrantKey, noted: NotedGrant | None) -> None:
-    """Keeps what dq gave under a key; None, and no columns, forget it."""
-    here = {
-        "catalog": catalog,
-        "database_name": key.database,
-        "name": key.table,
-        "principal": key.principal,
-        "filter": key.filter,
-    }
-    with store.write() as connection:
-        connection.execute(delete(lake_grant).filter_by(**here))
+    def grants(self) -> dict[GrantKey, NotedGrant]:
+        """Every grant."""
+        with self.store.read() as connection:
+            rows = connection.execute(select(lake_grant).filter_by(catalog=self.catalog)).all()
+        found = {}
+        for row in rows:
+            key = GrantKey(row.database_name, row.name, row.principal, row.filter)
+            made = None
+            if row.filter:
+                made = DataFilter(*key.on, row.filter, row.expression, tuple(row.filter_columns))
+            found[key] = NotedGrant(frozenset(row.columns), frozenset(row.files), made)
+        return found
+
+    def note_grant(self, key: GrantKey, noted: NotedGrant | None) -> None:
+        """Keeps what dq gave under a key; None, and no columns, forget it."""
+        here = self._on(key.on) | {"principal": key.principal, "filter": key.filter}
+        values = None
         if noted is not None and noted.columns:
-            connection.execute(
-                insert(lake_grant).values(
-                    **here,
-                    columns=sorted(noted.columns),
-                    files=sorted(noted.files),
-                    expression=noted.filter.expression if noted.filter else "",
-                    filter_columns=list(noted.filter.columns) if noted.filter else [],
-                )
-            )
+            values = {
+                "columns": sorted(noted.columns),
+                "files": sorted(noted.files),
+                "expression": noted.filter.expression if noted.filter else "",
+                "filter_columns": list(noted.filter.columns) if noted.filter else [],
+            }
+        self._replace(lake_grant, here, values)
 
+    def tags(self, key: str) -> dict[Key, frozenset[str]]:
+        """The columns to which dq gave a value of this tag, by table."""
+        with self.store.read() as connection:
+            rows = connection.execute(select(lake_tag).filter_by(catalog=self.catalog, tag=key)).all()
+        return {(row.database_name, row.name): frozenset(row.columns) for row in rows}
 
-def noted_tags(store: Store, catalog: str, key: str) -> dict[Key, frozenset[str]]:
-    """The columns to which dq gave a value of this tag, by table."""
-    query = select(lake_tag).where(lake_tag.c.catalog == catalog, lake_tag.c.tag == key)
-    with store.read() as connection:
-        rows = connection.execute(query).all()
-    return {(row.database_name, row.name): frozenset(row.columns) for row in rows}
+    def note_tags(self, key: str, on: Key, columns: Collection[str]) -> None:
+        """Keeps to which columns of a table dq gave a value of this tag."""
+        values = {"columns": sorted(columns)} if columns else None
+        self._replace(lake_tag, self._on(on) | {"tag": key}, values)
 
+    def _on(self, on: Key) -> dict[str, str]:
+        return {"catalog": self.catalog, "database_name": on[0], "name": on[1]}
 
-def note_tags(store: Store, catalog: str, key: str, on: Key, columns: Collection[str]) -> None:
-    """Keeps to which columns of a table dq gave a value of this tag."""
-    here = {"catalog": catalog, "tag": key, "database_name": on[0], "name": on[1]}
-    with store.write() as connection:
-        connection.execute(delete(lake_tag).filter_by(**here))
-        if columns:
-            connection.execute(insert(lake_tag).values(**here, columns=sorted(columns)))
+    def _replace(self, table: Table, here: dict[str, str], values: Mapping[str, object] | None) -> None:
+        with self.store.write() as connection:
+            connection.execute(delete(table).filter_by(**here))
+            if values is not None:
+                connection.execute(insert(table).values(**here, **values))
 
 
 # What Lake Formation lacks to be as contracts and subscriptions say. Reads, and writes nothing.
@@ -692,28 +688,27 @@ class LakeTerms:
     behind: frozenset[Key] = frozenset()
 
 
-def plan_lake(lake: LakeFormation, store: Store, catalog: str, terms: LakeTerms) -> LakePlan:
+def plan_lake(lake: LakeFormation, notes: LakeNotes, terms: LakeTerms) -> LakePlan:
     """The steps in their order: locations, tags, what is given, what is taken back.
 
-    `catalog` is the id under which the store keeps what dq did there. Raises Unreadable when AWS does not
-    answer.
+    Raises Unreadable when AWS does not answer.
     """
     steps: list[LakeStep] = []
-    notes: list[str] = []
-    spent: list[TakeBack] = []
-    asking: tuple[tuple[GrantKey, frozenset[str]], ...] = ()
+    told: list[str] = []
+    grants = LakePlan()
     if terms.locations is not None:
         registered = lake.locations()
         steps += _locations(registered, terms)
-        notes += _uncovered([*registered, *terms.locations], terms)
+        for (database, table), place in sorted(terms.places.items()):
+            if place.startswith("s3://") and not _covered(place, [*registered, *terms.locations]):
+                told.append(f"{database}.{table} lies at {place}, under no location of Lake Formation.")
     if terms.tags is not None:
-        steps += _tags(lake, store, catalog, terms, terms.tags)
+        steps += _tags(lake, notes, terms.tag, terms.tags)
     if terms.grants is not None:
-        more = _grants(lake, noted_grants(store, catalog), terms, terms.grants)
-        steps += more.steps
-        notes += [*terms.grants.notes, *more.notes]
-        spent, asking = [*more.spent], more.asking
-    return LakePlan(tuple(steps), tuple(dict.fromkeys(notes)), tuple(spent), asking)
+        grants = _grants(lake, notes.grants(), terms, terms.grants)
+        told += terms.grants.notes
+    every = dict.fromkeys([*told, *grants.notes])
+    return LakePlan((*steps, *grants.steps), tuple(every), grants.spent, grants.asking)
 
 
 def _locations(registered: list[str], terms: LakeTerms) -> Iterator[RegisterLocation]:
@@ -725,47 +720,37 @@ def _locations(registered: list[str], terms: LakeTerms) -> Iterator[RegisterLoca
             yield RegisterLocation(location, terms.role)
 
 
-def _uncovered(locations: list[str], terms: LakeTerms) -> Iterator[str]:
-    for (database, table), place in sorted(terms.places.items()):
-        if place.startswith("s3://") and not _covered(place, locations):
-            yield f"{database}.{table} lies at {place}, under no location of Lake Formation."
-
-
 def _covered(location: str, there: list[str]) -> bool:
     wanted = fold_location(location) + "/"
     return any(wanted.startswith(fold_location(one) + "/") for one in there)
 
 
 def _tags(
-    lake: LakeFormation,
-    store: Store,
-    catalog: str,
-    terms: LakeTerms,
-    wanted: Mapping[Key, Mapping[str, str]],
+    lake: LakeFormation, notes: LakeNotes, tag: str, wanted: Mapping[Key, Mapping[str, str]]
 ) -> Iterator[LakeStep]:
     values = {value for columns in wanted.values() for value in columns.values()}
-    defined = lake.tag_values(terms.tag) if values else None
+    defined = lake.tag_values(tag) if values else None
     missing = tuple(sorted(values - set(defined or ())))
     if missing:
-        yield DefineTag(terms.tag, missing, new=defined is None)
-    noted = noted_tags(store, catalog, terms.tag)
+        yield DefineTag(tag, missing, new=defined is None)
+    noted = notes.tags(tag)
     removed: list[UntagColumns] = []
     for on, columns in sorted(wanted.items()):
         ours = noted.get(on, frozenset())
         if not columns and not ours:
             continue
-        live = lake.column_tags(on, terms.tag)
-        by_value: dict[str, list[str]] = defaultdict(list)
-        for column, value in sorted(columns.items()):
-            if live.get(column) != value:
-                by_value[value].append(column)
-        for value, named in sorted(by_value.items()):
-            yield TagColumns(on, terms.tag, value, tuple(named))
-        gone: dict[str, list[str]] = defaultdict(list)
-        for column in sorted((ours - columns.keys()) & live.keys()):
-            gone[live[column]].append(column)
-        removed += (UntagColumns(on, terms.tag, value, tuple(named)) for value, named in sorted(gone.items()))
+        live = lake.column_tags(on, tag)
+        lacking = {column: value for column, value in columns.items() if live.get(column) != value}
+        gone = {column: live[column] for column in (ours - columns.keys()) & live.keys()}
+        yield from (TagColumns(on, tag, *part) for part in _by_value(lacking))
+        removed += (UntagColumns(on, tag, *part) for part in _by_value(gone))
     yield from removed
+
+
+def _by_value(columns: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each value of a tag, with the columns that have it."""
+    for value in sorted(set(columns.values())):
+        yield value, tuple(sorted(column for column, own in columns.items() if own == value))
 
 
 def _grants(
@@ -856,52 +841,28 @@ def _left(
 # Carries a plan for Lake Formation out: in order, idempotent, resumable after a kill at any point.
 
 
-def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) -> list[StepResult[LakeStep]]:
+def apply_lake(lake: LakeFormation, notes: LakeNotes, plan: LakePlan) -> list[StepResult[LakeStep]]:
     """One result per step, in order. A grant needs its filter, and a filter goes after its grant: else a step
     that fails stops no other, so that nobody's grant outlives its end because of somebody else's.
 
     What is given is noted before, what is taken back is forgotten after Lake Formation has it no more.
     """
-    noted = noted_grants(store, catalog)
-    filters = {step.filter.name: step.filter for step in plan.steps if isinstance(step, MakeFilter)}
-    asking = dict(plan.asking)
-    for one in plan.spent:
-        _forget(store, catalog, noted, one)
-    for key, files in plan.asking:
-        if key in noted and noted[key].files != files:
-            noted[key] = replace(noted[key], files=files)
-            note_grant(store, catalog, key, noted[key])
+    run = _LakeRun(lake, notes, plan)
     failed: dict[str, DqError] = {}
     results: list[StepResult[LakeStep]] = []
     for step in plan.steps:
         through = _filter_of(step)
+        error: DqError | None = None
         if through in failed:
             error = DqError(f"'{step}' was not tried, because a step before it failed.", failed[through].mend)
-            results.append(StepResult(step, error))
-            continue
-        try:
-            if isinstance(step, Give):
-                _note(store, catalog, noted, step, asking[step.key], filters.get(step.key.filter))
-            if isinstance(step, TagColumns):
-                ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
-                note_tags(store, catalog, step.key, step.on, ours | set(step.columns))
-            lake.carry_out(step)
-            if isinstance(step, TakeBack):
-                _expect_gone(lake, step)
-                # With a filter behind it, it is remembered until that is gone too.
-                if not step.key.filter:
-                    _forget(store, catalog, noted, step)
-            if isinstance(step, DropFilter):
-                note_grant(store, catalog, step.key, None)
-            if isinstance(step, UntagColumns):
-                ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
-                note_tags(store, catalog, step.key, step.on, ours - set(step.columns))
-        except DqError as error:
-            if through:
-                failed[through] = error
-            results.append(StepResult(step, error))
         else:
-            results.append(StepResult(step))
+            try:
+                run.carry_out(step)
+            except DqError as fault:
+                error = fault
+                if through:
+                    failed[through] = fault
+        results.append(StepResult(step, error))
     return results
 
 
@@ -915,29 +876,52 @@ def _filter_of(step: LakeStep) -> str:
     return ""
 
 
-def _expect_gone(lake: LakeFormation, step: TakeBack) -> None:
-    """Whether it was absent before is told by AWS in the words of an invalid request: so it is looked at."""
-    if lake.grants(step.key.on).columns.get(step.key, frozenset()) & set(step.columns):
-        raise DqError(f"Lake Formation still has what '{step}' takes back.", "Run again, or revoke by hand.")
+class _LakeRun:
+    """A plan that is carried out, with what is noted of grants by now."""
 
+    def __init__(self, lake: LakeFormation, notes: LakeNotes, plan: LakePlan) -> None:
+        self.lake, self.notes, self.noted = lake, notes, notes.grants()
+        self.filters = {step.filter.name: step.filter for step in plan.steps if isinstance(step, MakeFilter)}
+        self.asking = dict(plan.asking)
+        for one in plan.spent:
+            self._forget(one)
+        for key, files in plan.asking:
+            if key in self.noted:
+                self._note(key, replace(self.noted[key], files=files))
 
-def _note(
-    store: Store,
-    catalog: str,
-    noted: dict[GrantKey, NotedGrant],
-    step: Give,
-    files: frozenset[str],
-    made: DataFilter | None,
-) -> None:
-    before = noted.get(step.key, NotedGrant(frozenset(), frozenset()))
-    after = NotedGrant(before.columns | set(step.columns), files, made or before.filter)
-    if after != before:
-        note_grant(store, catalog, step.key, after)
-        noted[step.key] = after
+    def carry_out(self, step: LakeStep) -> None:
+        """Does one step, and notes it."""
+        match step:
+            case Give(key, columns):
+                before = self.noted.get(key, NotedGrant(frozenset(), frozenset()))
+                made = self.filters.get(key.filter) or before.filter
+                self._note(key, NotedGrant(before.columns | set(columns), self.asking[key], made))
+            case TagColumns():
+                self.notes.note_tags(step.key, step.on, self._tagged(step) | set(step.columns))
+        self.lake.carry_out(step)
+        match step:
+            case TakeBack(key, columns):
+                # Whether it was absent before is told by AWS in the words of an invalid request.
+                if self.lake.grants(key.on).columns.get(key, frozenset()) & set(columns):
+                    message = f"Lake Formation still has what '{step}' takes back."
+                    raise DqError(message, "Run again, or revoke by hand.")
+                # With a filter behind it, it is remembered until that is gone too.
+                if not key.filter:
+                    self._forget(step)
+            case DropFilter(_, key):
+                self.notes.note_grant(key, None)
+            case UntagColumns():
+                self.notes.note_tags(step.key, step.on, self._tagged(step) - set(step.columns))
 
+    def _tagged(self, step: TagColumns | UntagColumns) -> frozenset[str]:
+        return self.notes.tags(step.key).get(step.on, frozenset())
 
-def _forget(store: Store, catalog: str, noted: dict[GrantKey, NotedGrant], step: TakeBack) -> None:
-    before = noted.get(step.key)
-    if before is not None:
-        noted[step.key] = replace(before, columns=before.columns - set(step.columns))
-        note_grant(store, catalog, step.key, noted[step.key])
+    def _note(self, key: GrantKey, noted: NotedGrant) -> None:
+        if noted != self.noted.get(key):
+            self.notes.note_grant(key, noted)
+            self.noted[key] = noted
+
+    def _forget(self, step: TakeBack) -> None:
+        if step.key in self.noted:
+            before = self.noted[step.key]
+            self._note(step.key, replace(before, columns=before.columns - set(step.columns)))

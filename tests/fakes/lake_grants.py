@@ -15,6 +15,7 @@ from dq.contracts.yaml.parse import parse
 from dq.registry.aws.client import Rate
 from dq.registry.aws.lake_formation import (
     LakeFormation,
+    LakeNotes,
     LakePlan,
     LakeStep,
     LakeTerms,
@@ -133,13 +134,13 @@ def planned(
         ended=wanted_grants([one for one in every if one.over(today)], [contract()], by_key),
         **more,
     )
-    return plan_lake(lake, store, CATALOG, terms)
+    return plan_lake(lake, LakeNotes(store, CATALOG), terms)
 
 
 def kept(
     lake: LakeFormation, store: Store, agreed: Iterable[Subscription], today: date = TODAY, **more: Any
 ) -> list[StepResult[LakeStep]]:
-    return apply_lake(lake, store, CATALOG, planned(lake, store, agreed, today, **more))
+    return apply_lake(lake, LakeNotes(store, CATALOG), planned(lake, store, agreed, today, **more))
 
 
 def granting() -> AbstractContextManager[Nursery]:

@@ -29,10 +29,10 @@ from dq.registry.aws.lake_formation import (
     Give,
     GrantKey,
     LakeFormation,
+    LakeNotes,
     LakePlan,
     LakeTerms,
     apply_lake,
-    noted_grants,
     plan_lake,
     wanted_tags,
 )
@@ -70,7 +70,7 @@ def test_a_plan_says_who_would_get_what_and_writes_nothing(
         "+ SELECT for 000000000007 on sales.orders: amount (subscriptions/team7.yaml)"
     ]
     assert writes == []
-    assert noted_grants(store, CATALOG) == {}
+    assert LakeNotes(store, CATALOG).grants() == {}
 
 
 def test_what_is_over_is_taken_back_and_nothing_else(
@@ -80,13 +80,13 @@ def test_what_is_over_is_taken_back_and_nothing_else(
     kept(lake_formation, store, both)
 
     plan = planned(lake_formation, store, both, date(2026, 12, 1))
-    apply_lake(lake_formation, store, CATALOG, plan)
+    apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
 
     assert [str(one) for one in plan.steps] == [
         "- SELECT for 000000000001 on sales.orders: amount (subscriptions/team1.yaml is over)"
     ]
     assert granted(tables) == {(DATABASE, "orders", account(2)): ["amount"]}
-    assert [key.principal for key in noted_grants(store, CATALOG)] == [account(2)]
+    assert [key.principal for key in LakeNotes(store, CATALOG).grants()] == [account(2)]
 
 
 def test_columns_that_a_subscription_gives_up_are_taken_back_after_the_new_ones_are_given(
@@ -117,7 +117,9 @@ def test_a_subscription_that_is_removed_loses_its_grants_and_one_that_is_renamed
     kept(lake_formation, store, [renamed])
 
     assert granted(tables) == {(DATABASE, "orders", account(2)): ["amount"]}
-    assert [one.files for one in noted_grants(store, CATALOG).values()] == [{"subscriptions/renamed.yaml"}]
+    assert [one.files for one in LakeNotes(store, CATALOG).grants().values()] == [
+        {"subscriptions/renamed.yaml"}
+    ]
 
 
 def test_what_somebody_else_gave_is_told_and_never_taken_back(
@@ -128,9 +130,9 @@ def test_what_somebody_else_gave_is_told_and_never_taken_back(
     one = subscription(1, "orders.amount, orders.day", end="2026-11-30")
 
     plan = planned(lake_formation, store, [one])
-    apply_lake(lake_formation, store, CATALOG, plan)
+    apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
     later = planned(lake_formation, store, [one], date(2026, 12, 1))
-    apply_lake(lake_formation, store, CATALOG, later)
+    apply_lake(lake_formation, LakeNotes(store, CATALOG), later)
 
     assert any("given by somebody else" in note for note in plan.notes)
     assert any("Take it back by hand" in note for note in later.notes)
@@ -168,7 +170,7 @@ def test_while_a_subscription_cannot_be_understood_what_it_asked_for_stays(
     kept(lake_formation, store, [subscription(1, "orders.amount"), subscription(2, "orders.amount")])
 
     plan = planned(lake_formation, store, [], unclear=frozenset({"subscriptions/team1.yaml"}))
-    apply_lake(lake_formation, store, CATALOG, plan)
+    apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
 
     assert granted(tables) == {(DATABASE, "orders", account(1)): ["amount"]}
     assert "it stays, because subscriptions/team1.yaml cannot be understood" in plan.notes[0]
@@ -186,7 +188,7 @@ def test_a_grant_that_somebody_took_away_is_given_again_and_one_that_is_over_is_
         kept(lake_formation, store, both, date(2026, 12, 1))
 
     assert writes == ["GrantPermissions"]
-    assert [key.principal for key in noted_grants(store, CATALOG)] == [account(1)]
+    assert [key.principal for key in LakeNotes(store, CATALOG).grants()] == [account(1)]
 
 
 def test_two_subscriptions_of_one_principal_are_added_up(
@@ -269,7 +271,7 @@ def test_a_row_filter_is_a_grant_on_a_data_filter_which_goes_with_it(
     one = subscription(1, "orders.amount", end="2026-11-30", rows="day > '2026-01-01'")
     kept(lake_formation, store, [one])
     made = list(tables.lake.filters.values())
-    (key,) = noted_grants(store, CATALOG)
+    (key,) = LakeNotes(store, CATALOG).grants()
     with tables.counted() as writes:
         kept(lake_formation, store, [one])
 
@@ -280,7 +282,7 @@ def test_a_row_filter_is_a_grant_on_a_data_filter_which_goes_with_it(
     ]
     assert key == GrantKey(DATABASE, "orders", account(1), made[0]["Name"])
     assert writes == []
-    assert (tables.lake.filters, noted_grants(store, CATALOG), granted(tables)) == ({}, {}, {})
+    assert (tables.lake.filters, LakeNotes(store, CATALOG).grants(), granted(tables)) == ({}, {}, {})
 
 
 def test_a_filter_that_somebody_removed_is_made_again(
@@ -289,7 +291,7 @@ def test_a_filter_that_somebody_removed_is_made_again(
     one = subscription(1, "orders.amount", rows="day > '2026-01-01'")
     kept(lake_formation, store, [one])
     before = dict(tables.lake.filters)
-    (key,) = noted_grants(store, CATALOG)
+    (key,) = LakeNotes(store, CATALOG).grants()
     data = {"TableCatalogId": "123456789012", "DatabaseName": DATABASE, "TableName": "orders"}
     resource = {"DataCellsFilter": {**data, "Name": key.filter}}
     lake_formation.client.revoke_permissions(**permission(account(1)) | {"Resource": resource})
@@ -339,7 +341,11 @@ def test_classified_columns_are_tagged_and_values_are_defined_first(
     def run(text: str) -> list[str]:
         by_key = {each.key: each for each in TABLES}
         terms = LakeTerms({}, tag="classification", tags=wanted_tags([contract(text)], by_key))
-        results = apply_lake(lake_formation, store, CATALOG, plan_lake(lake_formation, store, CATALOG, terms))
+        results = apply_lake(
+            lake_formation,
+            LakeNotes(store, CATALOG),
+            plan_lake(lake_formation, LakeNotes(store, CATALOG), terms),
+        )
         assert [each.error for each in results] == [None] * len(results)
         return [str(each.step) for each in results]
 
@@ -366,7 +372,9 @@ def test_a_tag_that_somebody_else_gave_stays(
     by_key = {each.key: each for each in TABLES}
     terms = LakeTerms({}, tag="classification", tags=wanted_tags([contract()], by_key))
 
-    apply_lake(lake_formation, store, CATALOG, plan_lake(lake_formation, store, CATALOG, terms))
+    apply_lake(
+        lake_formation, LakeNotes(store, CATALOG), plan_lake(lake_formation, LakeNotes(store, CATALOG), terms)
+    )
 
     assert tables.lake.tags[DATABASE, "orders"]["id"] == {"classification": "secret"}
 
@@ -376,9 +384,9 @@ def test_a_failure_inside_of_a_good_answer_is_a_failure(
 ) -> None:
     by_key = {each.key: each for each in TABLES}
     terms = LakeTerms({}, tag="classification", tags=wanted_tags([contract()], by_key))
-    plan = plan_lake(lake_formation, store, CATALOG, terms)
+    plan = plan_lake(lake_formation, LakeNotes(store, CATALOG), terms)
 
-    results = apply_lake(lake_formation, store, CATALOG, LakePlan(plan.steps[1:]))
+    results = apply_lake(lake_formation, LakeNotes(store, CATALOG), LakePlan(plan.steps[1:]))
 
     assert ["Tag value is not defined" in str(one.error) for one in results] == [True, True]
 
@@ -391,8 +399,8 @@ def test_a_location_that_is_covered_already_is_left_alone(
     def run(*locations: str) -> list[str]:
         places = {one.key: one.location for one in TABLES}
         terms = LakeTerms(places, locations=locations, role=role)
-        plan = plan_lake(lake_formation, store, CATALOG, terms)
-        results = apply_lake(lake_formation, store, CATALOG, plan)
+        plan = plan_lake(lake_formation, LakeNotes(store, CATALOG), terms)
+        results = apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
         assert [one.error for one in results] == [None] * len(results)
         return [str(one.step) for one in results] + list(plan.notes)
 
