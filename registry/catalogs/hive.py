@@ -303,7 +303,7 @@ def spec_of(table: Any) -> TableSpec:
     return folded(
         TableSpec(
             table.database(),
-            table.quoted().table(),
+            table.identifier().table(),
             _place(table.storage()),
             format,
             tuple(column for name, column in columns.items() if name not in keys),
