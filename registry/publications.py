@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, or_, select, update
 
 from dq.contracts.access import files
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject, identity
 from dq.contracts.model import key as contract_key
 from dq.contracts.shared.outcome import DqError, UsageError
-from dq.contracts.types import DataType, NotAType, parse
-from dq.lake.storage import partition_folder
+from dq.contracts.types import DataType
+from dq.lake.paths import partition_folder
 from dq.registry.catalog import Values
-from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec
+from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, kind_of
 from dq.registry.tables import consumer_notice
 from dq.store.engine import Store
 
@@ -42,17 +42,11 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-
-
-def _date(text: str, _: DataType) -> str:
-    if not _DAY.fullmatch(text):
-        raise ValueError(text)
-    return dt.date.fromisoformat(text).isoformat()
+_BOOLEAN = re.compile("true|false", re.IGNORECASE | re.ASCII)
+_TEXT = re.compile(".*", re.DOTALL)
 
 
 def _whole(text: str, kind: DataType) -> str:
-    if not _WHOLE.fullmatch(text):
-        raise ValueError(text)
     number, half = int(text), 1 << (_BITS[kind.name] - 1)
     if not -half <= number < half:
         raise ValueError(text)
@@ -60,8 +54,6 @@ def _whole(text: str, kind: DataType) -> str:
 
 
 def _decimal(text: str, kind: DataType) -> str:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(text)
     digits, places = kind.numbers
     number = Decimal(text)
     shown = f"{number:.{places}f}"
@@ -70,15 +62,7 @@ def _decimal(text: str, kind: DataType) -> str:
     return "0" if number == 0 and not places else shown.removeprefix("-") if number == 0 else shown
 
 
-def _boolean(text: str, _: DataType) -> str:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower()
-
-
 def _timestamp(text: str, _: DataType) -> str:
-    if not _MOMENT.fullmatch(text):
-        raise ValueError(text)
     shown = dt.datetime.fromisoformat(text).isoformat(" ")
     # As Spark names folders: no zeros at the end of a fraction.
     return shown.rstrip("0") if "." in shown else shown
@@ -90,16 +74,15 @@ def _limited(text: str, kind: DataType) -> str:
     return text
 
 
-# How the value of a key is spelled in only one way, by type; other types take any text.
-_SPELLINGS: dict[str, tuple[Callable[[str, DataType], str], str]] = {
-    "date": (_date, "2026-11-20"),
-    "timestamp": (_timestamp, "'2026-11-20 07:00:00'"),
-    "timestamp_ntz": (_timestamp, "'2026-11-20 07:00:00'"),
-    **dict.fromkeys(_BITS, (_whole, "7")),
-    "decimal": (_decimal, "7.50"),
-    "boolean": (_boolean, "true"),
-    "char": (_limited, "text"),
-    "varchar": (_limited, "text"),
+# How the value of a key is spelled in only one way, by type: what it looks like, that spelling, and an
+# example. Other types take any text.
+_SPELLINGS: dict[str, tuple[re.Pattern[str], Callable[[str, DataType], str], str]] = {
+    "date": (_DAY, lambda text, _: dt.date.fromisoformat(text).isoformat(), "2026-11-20"),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), (_MOMENT, _timestamp, "'2026-11-20 07:00:00'")),
+    **dict.fromkeys(_BITS, (_WHOLE, _whole, "7")),
+    "decimal": (_NUMBER, _decimal, "7.50"),
+    "boolean": (_BOOLEAN, lambda text, _: text.lower(), "true"),
+    **dict.fromkeys(("char", "varchar"), (_TEXT, _limited, "text")),
 }
 
 
@@ -134,14 +117,13 @@ def partition_values(spec: TableSpec, given: Mapping[str, str]) -> Values:
 def _value(table: str, column: TableColumn, text: str) -> str:
     if not text:
         raise UsageError(f"{table}: partition key {column.name} has no value.", f"Give {column.name}=….")
-    try:
-        kind = parse(column.type)
-    except NotAType:
-        return text
+    kind = kind_of(column.type)
     if kind.name not in _SPELLINGS:
         return text
-    spelling, example = _SPELLINGS[kind.name]
+    pattern, spelling, example = _SPELLINGS[kind.name]
     try:
+        if not pattern.fullmatch(text):
+            raise ValueError(text)
         return spelling(text, kind)
     except ValueError as error:
         raise UsageError(
@@ -385,28 +367,25 @@ class WaitingNotices:
 
 def write(tx: Connection, event: DeliveryEvent, targets: Collection[str], now: datetime) -> None:
     """Notes that these places are to be told of the event."""
-    body = json.dumps(cloud_event(event), ensure_ascii=False, separators=(",", ":"))
-    attributes = [list(pair) for pair in filter_texts(event).items()]
+    row = {
+        "event_id": event.id,
+        "body": json.dumps(cloud_event(event), ensure_ascii=False, separators=(",", ":")),
+        "attributes": [list(pair) for pair in filter_texts(event).items()],
+        "written_at": now,
+        "attempts": 0,
+        "problem": "",
+    }
     for target in dict.fromkeys(targets):
-        tx.execute(
-            insert(consumer_notice).values(
-                event_id=event.id,
-                target=target,
-                body=body,
-                attributes=attributes,
-                written_at=now,
-                attempts=0,
-                problem="",
-            )
-        )
+        tx.execute(insert(consumer_notice).values(target=target, **row))
 
 
-def waiting_numbers(store: Store, target: str, most: int, event_id: str = "") -> list[int]:
+def _waiting_numbers(store: Store, target: str, most: int, event_id: str = "") -> list[int]:
     """What waits for a place: those tried least first, then the oldest; with an event, its own."""
-    asked = select(_columns.number).where(_waits(target, event_id))
+    asked = select(_columns.number).where(_columns.target == target, _columns.sent_at.is_(None))
+    if event_id:
+        asked = asked.where(_columns.event_id == event_id)
     with store.read() as tx:
-        ordered = asked.order_by(_columns.attempts, _columns.number).limit(most)
-        return list(tx.execute(ordered).scalars())
+        return list(tx.execute(asked.order_by(_columns.attempts, _columns.number).limit(most)).scalars())
 
 
 def take_notices(store: Store, number: int, now: datetime, lease: timedelta) -> ConsumerNotice | None:
@@ -427,18 +406,11 @@ def take_notices(store: Store, number: int, now: datetime, lease: timedelta) -> 
     return ConsumerNotice(*row[:3], tuple((name, text) for name, text in row.attributes))
 
 
-def mark_sent(store: Store, number: int, now: datetime) -> None:
-    """Notes that the place has taken it."""
+def _free(store: Store, number: int, **values: object) -> None:
+    """Notes what came of a notice that was taken, and lets others try where no place has it."""
+    here = (_columns.number == number) & _columns.sent_at.is_(None)
     with store.write() as tx:
-        here = (_columns.number == number) & _columns.sent_at.is_(None)
-        tx.execute(update(consumer_notice).where(here).values(sent_at=now, taken_until=None, problem=""))
-
-
-def mark_failed(store: Store, number: int, problem: str) -> None:
-    """Notes why the place has not taken it, and lets others try."""
-    with store.write() as tx:
-        here = (_columns.number == number) & _columns.sent_at.is_(None)
-        tx.execute(update(consumer_notice).where(here).values(taken_until=None, problem=problem))
+        tx.execute(update(consumer_notice).where(here).values(taken_until=None, **values))
 
 
 def unsent(tx: Connection, event_id: str) -> list[tuple[str, str]]:
@@ -457,11 +429,6 @@ def waiting(tx: Connection) -> list[WaitingNotices]:
     )
     asked = counted.where(_columns.sent_at.is_(None)).group_by(_columns.target).order_by(_columns.target)
     return [WaitingNotices(*row) for row in tx.execute(asked)]
-
-
-def _waits(target: str, event_id: str) -> ColumnElement[bool]:
-    here = and_(_columns.target == target, _columns.sent_at.is_(None))
-    return and_(here, _columns.event_id == event_id) if event_id else here
 
 
 # Sends what consumers are to be told, and keeps waiting what a place does not take.
@@ -500,17 +467,15 @@ def tell(
     """
     sent = 0
     for target, notifier in notifiers.items():
-        desk = _Desk(store, notifier, clock, lease)
-        up = True
-        while up and event_id and (found := waiting_numbers(store, target, 1, event_id)):
-            ended = desk.send(found[0])
+        ended = None
+        while event_id and (found := _waiting_numbers(store, target, 1, event_id)):
+            ended = _send(store, notifier, clock, lease, found[0])
             sent += ended is _Ended.SENT
-            up = ended is not _Ended.DOWN
             if ended is not _Ended.TAKEN:
                 break
             pause(_PAUSE_SECONDS)
-        for number in waiting_numbers(store, target, most) if up and most else ():
-            ended = desk.send(number)
+        for number in _waiting_numbers(store, target, most) if ended is not _Ended.DOWN and most else ():
+            ended = _send(store, notifier, clock, lease, number)
             sent += ended is _Ended.SENT
             if ended is _Ended.DOWN:
                 break
@@ -524,24 +489,19 @@ class _Ended(Enum):
     DOWN = "down"
 
 
-@dataclass(frozen=True, slots=True)
-class _Desk:
-    store: Store
-    notifier: Notifier
-    clock: Callable[[], datetime]
-    lease: timedelta
-
-    def send(self, number: int) -> _Ended:
-        found = take_notices(self.store, number, self.clock(), self.lease)
-        if found is None:
-            return _Ended.TAKEN
-        try:
-            self.notifier(found)
-        except DqError as error:
-            mark_failed(self.store, number, error.message)
-            return _Ended.DOWN if isinstance(error, PlaceDown) else _Ended.REFUSED
-        mark_sent(self.store, number, self.clock())
-        return _Ended.SENT
+def _send(
+    store: Store, notifier: Notifier, clock: Callable[[], datetime], lease: timedelta, number: int
+) -> _Ended:
+    notice = take_notices(store, number, clock(), lease)
+    if notice is None:
+        return _Ended.TAKEN
+    try:
+        notifier(notice)
+    except DqError as error:
+        _free(store, number, problem=error.message)
+        return _Ended.DOWN if isinstance(error, PlaceDown) else _Ended.REFUSED
+    _free(store, number, problem="", sent_at=clock())
+    return _Ended.SENT
 
 
 # Tells consumers by a file of JSON lines: the local stand-in for a topic.
@@ -569,8 +529,10 @@ class JsonLines:
                 half = lines.pop()
                 if half:
                     file.truncate(file.tell() - len(half))
-                beginnings = tuple(text.encode() for text in _beginnings(notice.event_id))
-                if not any(line.startswith(beginnings) for line in lines):
+                id = notice.event_id
+                # As the line of an event begins now, and before it was a CloudEvent.
+                now, before = f'{{"specversion":"1.0","id":"{id}"', f'{{"event_id": "{id}"'
+                if not any(line.startswith((now.encode(), before.encode())) for line in lines):
                     file.write(notice.body.encode() + b"\n")
                     file.flush()
                     os.fsync(file.fileno())
@@ -579,11 +541,6 @@ class JsonLines:
                 f"Consumers could not be told: {self.path} cannot be written ({error.strerror}).",
                 "Make it writable, then: dq publish --pending.",
             ) from error
-
-
-def _beginnings(event_id: str) -> tuple[str, str]:
-    """How the line of an event begins, now and before it was a CloudEvent."""
-    return f'{{"specversion":"1.0","id":"{event_id}"', f'{{"event_id": "{event_id}"'
 
 
 def _opened(path: Path) -> int:

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Select, delete, func, insert, select, update
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.shared.outcome import DqError, Unreadable
 from dq.lake.storage import file_system, mend_of, split
-from dq.registry import publications as notices
 from dq.registry.catalog import Catalog, no_table
 from dq.registry.publications import DeliveryEvent, Publication, event_id, first_event_id
+from dq.registry.publications import write as write_notices
 from dq.registry.table import fold_location
 from dq.registry.tables import consumer_notice, publication, publication_begun
 from dq.store.engine import Store
@@ -58,15 +58,9 @@ class Revision:
 
 def newest_revision(tx: Connection, delivery: str) -> Revision | None:
     """The newest revision of a delivery, or None."""
-    columns = publication.c
     names = ("id", "revision", "rows", "previous_rows", "begun_at", "folder", "run")
-    asked = (
-        select(*(columns[name] for name in names))
-        .where(columns.delivery == delivery)
-        .order_by(columns.revision.desc())
-        .limit(1)
-    )
-    row = tx.execute(asked).one_or_none()
+    asked = select(*(publication.c[name] for name in names)).where(publication.c.delivery == delivery)
+    row = tx.execute(asked.order_by(publication.c.revision.desc()).limit(1)).one_or_none()
     return None if row is None else Revision(*row)
 
 
@@ -74,13 +68,6 @@ def knows_run(tx: Connection, delivery: str, run: str) -> bool:
     """Whether this run of the producer has published a revision."""
     here = (publication.c.delivery == delivery) & (publication.c.run == run)
     return tx.execute(select(publication.c.id).where(here).limit(1)).first() is not None
-
-
-def adopt_revision(tx: Connection, one: Publication) -> Revision | None:
-    """Takes over what was published when servers and catalogs were not told apart; None: another did so."""
-    here = publication.c.delivery == one.delivery_before
-    tx.execute(update(publication).where(here).values(delivery=one.delivery))
-    return newest_revision(tx, one.delivery)
 
 
 def begin_revision(tx: Connection, delivery: str, now: datetime) -> None:
@@ -94,12 +81,6 @@ def begun(tx: Connection, delivery: str) -> datetime | None:
     asked = select(publication_begun.c.at).where(publication_begun.c.delivery == delivery)
     found: datetime | None = tx.execute(asked).scalar_one_or_none()
     return found
-
-
-def count_rows(tx: Connection, revision: Revision, rows: int) -> Revision:
-    """Add the number of rows to a revision that was published without it."""
-    tx.execute(update(publication).where(publication.c.id == revision.id).values(rows=rows))
-    return replace(revision, rows=rows)
 
 
 def finish_revision(
@@ -156,13 +137,7 @@ def require_folder(folder: str, make: bool = False) -> None:
 
 def folder_is_there(folder: str) -> bool:
     """Whether there is such a folder. Raises MissingTool and Unreadable as `require_folder` does."""
-    with _explained(folder):
-        if not is_remote(folder):
-            return _local(folder).is_dir()
-        from pyarrow.fs import FileType
-
-        files, path = _remote(folder)
-        return bool(files.get_file_info(path).type is FileType.Directory)
+    return _stands(folder, "", Path.is_dir, "Directory")
 
 
 def write_marker(folder: str, name: str) -> bool:
@@ -179,25 +154,26 @@ def write_marker(folder: str, name: str) -> bool:
                     raise OSError(errno.EEXIST, f"{name} is no file") from None
                 return False
             return True
-        from pyarrow.fs import FileType
-
-        files, path = _remote(folder)
-        marker = f"{path.rstrip('/')}/{name}"
-        if files.get_file_info(marker).type is FileType.File:
+        if _stands(folder, name, Path.is_file, "File"):
             return False
-        files.open_output_stream(marker).close()
+        files, path = _remote(folder)
+        files.open_output_stream(f"{path.rstrip('/')}/{name}").close()
         return True
 
 
 def marker_is_there(folder: str, name: str) -> bool:
     """Whether the file is there; nothing is written. Raises as `require_folder` does."""
+    return _stands(folder, name, Path.is_file, "File")
+
+
+def _stands(folder: str, name: str, is_there: Callable[[Path], bool], kind: str) -> bool:
+    """Whether the folder, or a file in it, is there, and of the kind that Arrow calls so."""
     with _explained(folder):
         if not is_remote(folder):
-            return (_local(folder) / name).is_file()
-        from pyarrow.fs import FileType
-
+            return is_there(_local(folder) / name)
         files, path = _remote(folder)
-        return bool(files.get_file_info(f"{path.rstrip('/')}/{name}").type is FileType.File)
+        found = files.get_file_info(f"{path.rstrip('/')}/{name}" if name else path)
+        return bool(found.type.name == kind)
 
 
 def _local(folder: str) -> Path:
@@ -294,7 +270,10 @@ def publish(
     found = _look(one, catalog)
     if old is not None and found.anything:
         with store.write() as tx:
-            known = adopt_revision(tx, one)
+            # It was published when servers and catalogs were not told apart.
+            here = publication.c.delivery == one.delivery_before
+            tx.execute(update(publication).where(here).values(delivery=one.delivery))
+            known = newest_revision(tx, one.delivery)
             new, lost = wanted(tx, known), known is not None and not receipts.knows(tx, known.id)
     steps = _stand(one, catalog, found, store, now, first=known is None)
     completed = known is not None and known.rows is None and one.rows is not None
@@ -312,12 +291,12 @@ def publish(
             receipts.write(tx, event)
             steps["receipt"] = "the receipt was not in the store"
         elif again and event.publication.rows is None and one.rows is not None:
-            made = count_rows(tx, made, one.rows)
-            event = made.event(one)
+            tx.execute(update(publication).where(publication.c.id == event.id).values(rows=one.rows))
+            event = replace(made, rows=one.rows).event(one)
             receipts.count(tx, event.id, one.rows)
             steps["receipt"] = "the receipt had no number of rows"
         if not again:
-            notices.write(tx, event, targets, now)
+            write_notices(tx, event, targets, now)
             steps["notify"] = "consumers were not told"
     return Published(event, tuple(steps), tuple(steps.values()) if again else ())
 
@@ -364,12 +343,13 @@ def _look(one: Publication, catalog: Catalog) -> _Found:
 
 def _at_another_place(one: Publication, name: str, there: str, wanted: str) -> DqError:
     """The catalog's table is another server's, or the contract's moved."""
-    owner = next((server for server, at in one.other_locations if fold_location(at) == there), None)
-    if owner is not None:
-        return DqError(
-            f"The catalog has {name} of the server {owner!r}, at {there}; {one.server!r} has it at {wanted}.",
-            f"Publish with --server {owner} what lies there. For {one.server!r}, name its own catalog.",
-        )
+    for server, location in one.other_locations:
+        if fold_location(location) == there:
+            return DqError(
+                f"The catalog has {name} of the server {server!r}, at {there}; "
+                f"{one.server!r} has it at {wanted}.",
+                f"Publish with --server {server} what lies there. For {one.server!r}, name its own catalog.",
+            )
     return DqError(
         f"The catalog has {name} at {there}, and the contract's server {one.server!r} at {wanted}.",
         "If the table moved, register that first: dq register --apply.",

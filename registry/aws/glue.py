@@ -121,7 +121,7 @@ class Glue:
             there = place_of(self.connection, raw, values)
             if there is not None and there != fold_location(location):
                 raise moved_partition(database, name, values, there, location)
-            return there is None and self.add_partitions(raw, [Partition(values, location)]) == 1
+            return there is None and add(self.connection, raw, Partition(values, location))
 
     def place_of(self, database: str, name: str, values: Values) -> str | None:
         with explained(f"read a partition of {database}.{name}"):
@@ -133,10 +133,6 @@ class Glue:
             raw = self._raw(database, name)
             if raw is None or not move(self.connection, raw, Partition(values, location)):
                 raise no_partition(database, name, values)
-
-    def add_partitions(self, raw: Raw, wanted: list[Partition]) -> int:
-        """Adds these to a table as `GetTable` gave it, and gives how many were not there yet."""
-        return add(self.connection, raw, wanted)
 
     def partitions(self, database: str, name: str) -> list[Partition]:
         with explained(f"list the partitions of {database}.{name}"):
@@ -155,7 +151,7 @@ class Glue:
             try:
                 self.connection.client.create_table(**made)
                 return
-            except aws.ClientError as error:
+            except (aws.ClientError, aws.HTTPClientError) as error:
                 code = code_of(error)
                 if code == ABSENT:
                     # Most databases are there: asking before each table would be a call for nothing.
@@ -166,9 +162,6 @@ class Glue:
                 else:
                     self._unless_arrived(error, spec)
                     return
-            except aws.HTTPClientError as error:
-                self._unless_arrived(error, spec)
-                return
         raise Unreadable(
             f"AWS does not find the database {spec.database} that it has just made.", "Try again later."
         )
@@ -205,13 +198,10 @@ class Glue:
                     **self.connection.catalog,
                 )
                 return
-            except aws.ClientError as error:
+            except (aws.ClientError, aws.HTTPClientError) as error:
                 if code_of(error) not in _MOVED:
                     self._unless_arrived(error, after)
                     return
-            except aws.HTTPClientError as error:
-                self._unless_arrived(error, after)
-                return
             # Full jitter: two that met once should not meet again.
             self.pause(random.uniform(0, _TURN_SECONDS * 2**turn))
             found = self._raw(database, name)
@@ -241,20 +231,16 @@ class Glue:
 
 def _new(spec: TableSpec) -> dict[str, Any]:
     """The request that makes a table."""
-    indexes = wanted_indexes(spec)
-    made = {"DatabaseName": spec.database, "TableInput": _table_input(spec)}
-    return made | ({"PartitionIndexes": indexes} if indexes else {})
-
-
-def _table_input(spec: TableSpec) -> dict[str, Any]:
+    indexes = [_index(keys) for keys in index_keys(spec.parameter(PARTITION_INDEXES))]
     try:
-        return new_table(spec)
+        made = {"DatabaseName": spec.database, "TableInput": new_table(spec)}
     except NotAType as error:
         names = [column.name for column in (*spec.columns, *spec.partitions)]
         raise UsageError(
             f"{spec.database}.{spec.name}: a column's type is none of Glue's: {error}.",
             f"Give the column another physicalType; they are {', '.join(names)}.",
         ) from error
+    return made | ({"PartitionIndexes": indexes} if indexes else {})
 
 
 def _target(action: Action, live: LiveTable) -> TableSpec:
@@ -274,7 +260,7 @@ def _target(action: Action, live: LiveTable) -> TableSpec:
     return merged(live.spec, action.wanted, action.changes)
 
 
-# Partitions in Glue: listed by pages, added and changed by batches, each with the table's own storage.
+# Partitions in Glue: listed by pages, changed by batches, each with the table's own storage.
 
 _BATCH = 100
 
@@ -311,43 +297,34 @@ def each(connection: Connection, raw: Raw) -> Iterator[Partition]:
         yield Partition(tuple(zip(keys, one["Values"], strict=True)), _location(one))
 
 
-def add(connection: Connection, raw: Raw, wanted: Sequence[Partition]) -> int:
-    """Adds partitions by a hundred, and gives how many were not there yet.
+def add(connection: Connection, raw: Raw, one: Partition) -> bool:
+    """Adds a partition; False where another process has done so.
 
-    Raises DqError for one that lies at another place, and for those that Glue refused.
+    Raises DqError where that one lies at another place, and where Glue refuses it.
     """
-    new = 0
-    for start in range(0, len(wanted), _BATCH):
-        batch = wanted[start : start + _BATCH]
-        inputs = [_partition_input(raw, one) for one in batch]
-        answer = connection.client.batch_create_partition(
-            PartitionInputList=inputs, **_table(connection, raw)
-        )
-        # Errors of single partitions come in an answer that says all is well.
-        errors = {tuple(one["PartitionValues"]): one["ErrorDetail"] for one in answer.get("Errors") or []}
-        for one in batch:
-            error = errors.get(tuple(ordered(raw, one.values)))
-            if error is None:
-                new += 1
-            elif error["ErrorCode"] != THERE:
-                raise _refused(raw, f"{error['ErrorCode']}: {error.get('ErrorMessage', '')}")
-            else:
-                there = place_of(connection, raw, one.values)
-                if there is not None and there != fold_location(one.location):
-                    raise moved_partition(raw["DatabaseName"], raw["Name"], one.values, there, one.location)
-    return new
+    values = ordered(raw, one.values)
+    storage = {**(raw.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}
+    made = {"Values": values, "StorageDescriptor": storage}
+    answer = connection.client.batch_create_partition(PartitionInputList=[made], **_table(connection, raw))
+    # Errors of single partitions come in an answer that says all is well.
+    for failure in answer.get("Errors") or []:
+        error = failure["ErrorDetail"]
+        if error["ErrorCode"] != THERE:
+            raise _refused(raw, error)
+        there = place_of(connection, raw, one.values)
+        if there is not None and there != fold_location(one.location):
+            raise moved_partition(raw["DatabaseName"], raw["Name"], one.values, there, one.location)
+        return False
+    return True
 
 
 def move(connection: Connection, raw: Raw, one: Partition) -> bool:
     """Gives a partition another place, and keeps all else that it says; False where there is none."""
-    values = ordered(raw, one.values)
-    found = _read(connection, raw, values)
+    found = _read(connection, raw, ordered(raw, one.values))
     if found is None:
         return False
-    kept = {key: found[key] for key in ("Values", "Parameters") if found.get(key)}
     storage = {**(found.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}
-    entry = {"PartitionValueList": values, "PartitionInput": {**kept, "StorageDescriptor": storage}}
-    _update(connection, raw, [entry])
+    _update(connection, raw, [_entry(found, storage)])
     return True
 
 
@@ -373,12 +350,14 @@ def follow(connection: Connection, raw: Raw, table: Raw, *, reader: bool) -> Non
         wanted = storage | {"Columns": changed} | serde
         if wanted == storage:
             continue
-        storage = at_s3(wanted)
-        made = {key: one[key] for key in ("Values", "Parameters") if one.get(key)}
-        entries.append(
-            {"PartitionValueList": one["Values"], "PartitionInput": made | {"StorageDescriptor": storage}}
-        )
+        entries.append(_entry(one, at_s3(wanted)))
     _update(connection, raw, entries)
+
+
+def _entry(live: Raw, storage: Raw) -> dict[str, Any]:
+    """The change of a partition to this storage, with all else that it says kept."""
+    kept = {key: live[key] for key in ("Values", "Parameters") if live.get(key)}
+    return {"PartitionValueList": live["Values"], "PartitionInput": {**kept, "StorageDescriptor": storage}}
 
 
 def _update(connection: Connection, raw: Raw, entries: Sequence[dict[str, Any]]) -> None:
@@ -387,19 +366,13 @@ def _update(connection: Connection, raw: Raw, entries: Sequence[dict[str, Any]])
             Entries=entries[start : start + _BATCH], **_table(connection, raw)
         )
         for error in answer.get("Errors") or []:
-            detail = error.get("ErrorDetail", {})
-            raise _refused(raw, f"{detail.get('ErrorCode')}: {detail.get('ErrorMessage', '')}")
+            raise _refused(raw, error.get("ErrorDetail", {}))
 
 
 def _listed(connection: Connection, raw: Raw, **options: Any) -> Iterator[dict[str, Any]]:
     pages = connection.client.get_paginator("get_partitions")
     for page in pages.paginate(**_table(connection, raw), **options):
         yield from page["Partitions"]
-
-
-def _partition_input(raw: Raw, one: Partition) -> dict[str, Any]:
-    storage = {**(raw.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}
-    return {"Values": ordered(raw, one.values), "StorageDescriptor": storage}
 
 
 def _table(connection: Connection, raw: Raw) -> dict[str, str]:
@@ -414,7 +387,8 @@ def _location(raw: Raw) -> str:
     return fold_location((raw.get("StorageDescriptor") or {}).get("Location") or "")
 
 
-def _refused(raw: Raw, why: str) -> DqError:
+def _refused(raw: Raw, error: Raw) -> DqError:
+    why = f"{error.get('ErrorCode')}: {error.get('ErrorMessage', '')}"
     return Unreadable(f"Glue refused partitions of {raw['DatabaseName']}.{raw['Name']}: {why}")
 
 
@@ -428,11 +402,6 @@ Index = dict[str, Any]
 _PREFIX = "dq_"
 _LONGEST = 255
 _THERE = ("ACTIVE", "CREATING")
-
-
-def wanted_indexes(spec: TableSpec) -> list[Index]:
-    """The indexes of a new table, as Glue takes them."""
-    return [_index(keys) for keys in index_keys(spec.parameter(PARTITION_INDEXES))]
 
 
 def with_indexes(connection: Connection, raw: dict[str, Any]) -> dict[str, Any]:
@@ -459,7 +428,7 @@ def sync_indexes(connection: Connection, raw: dict[str, Any], after: TableSpec) 
     if index_text(wanted) == raw["Parameters"].get(PARTITION_INDEXES, ""):
         return
     live = list(_listed_indexes(connection, raw))
-    table = {"DatabaseName": raw["DatabaseName"], "TableName": raw["Name"], **connection.catalog}
+    table = _table(connection, raw)
     for one in live:
         if one["IndexName"].startswith(_PREFIX) and _index_keys(one) not in wanted:
             # First, for there can be three.
@@ -481,8 +450,7 @@ def sync_indexes(connection: Connection, raw: dict[str, Any], after: TableSpec) 
 
 def _listed_indexes(connection: Connection, raw: dict[str, Any]) -> Iterator[Index]:
     pages = connection.client.get_paginator("get_partition_indexes")
-    asked = {"DatabaseName": raw["DatabaseName"], "TableName": raw["Name"], **connection.catalog}
-    for page in pages.paginate(**asked):
+    for page in pages.paginate(**_table(connection, raw)):
         yield from page.get("PartitionIndexDescriptorList") or []
 
 

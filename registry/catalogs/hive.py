@@ -16,6 +16,7 @@ from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import LAKEHOUSE, DqError, Unreadable, UsageError
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
+from dq.lake.types import from_spark_json
 from dq.registry.catalog import (
     Action,
     CatalogKind,
@@ -283,8 +284,6 @@ def _pairs(parameters: dict[str, str]) -> str:
 
 # What Spark's external catalog says of a table and its partitions, as our specification.
 
-# Spark's names in schema JSON that differ from its DDL.
-_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _FINAL = 0x10  # java.lang.reflect.Modifier.FINAL
 _SERDE_FORMATS = ("parquet", "orc", "avro", "json", "csv")
@@ -324,23 +323,9 @@ def _format(provider: str, serde: str, properties: Mapping[str, str]) -> str:
 
 
 def _column(field: Mapping[str, Any], format: str) -> TableColumn:
-    name, kind = field["name"], field["metadata"].get(_RAW_TYPE) or _ddl(field["type"])
+    name, kind = field["name"], field["metadata"].get(_RAW_TYPE) or str(from_spark_json(field["type"]))
     spelled = f"{name} {kind}" if format == "json" else ""
     return TableColumn(name, kind, field["metadata"].get("comment", ""), spelled)
-
-
-def _ddl(kind: Any) -> str:
-    """Spark's JSON of a type as DDL, like `str(DataType)` writes it."""
-    if isinstance(kind, str):
-        return _TYPES.get(kind, kind)
-    if kind["type"] == "array":
-        return f"array<{_ddl(kind['elementType'])}>"
-    if kind["type"] == "map":
-        return f"map<{_ddl(kind['keyType'])},{_ddl(kind['valueType'])}>"
-    if kind["type"] == "struct":
-        fields = [f"{one['name']}:{_ddl(one['type'])}" for one in kind["fields"]]
-        return f"struct<{','.join(fields)}>"
-    return str(kind["type"])
 
 
 def partition_of(one: Any, keys: list[str]) -> Partition:

@@ -16,7 +16,6 @@ from fragments.odd_contracts import ODD, contract
 
 from dq.cli.main import run
 from dq.registry.aws.glue import Glue
-from dq.registry.catalog import Partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -200,8 +199,7 @@ def _add_partitions(catalog: Glue, raw: dict[str, Any], lake: Path) -> None:
     for file in sorted((lake / place).rglob("part-*")) if keys else []:
         steps = file.parent.relative_to(lake / place).parts
         values = tuple((key, unquote(step.partition("=")[2])) for key, step in zip(keys, steps, strict=True))
-        folder = "/".join(steps)
-        catalog.add_partitions(raw, [Partition(values, f"s3://{place}/{folder}")])
+        catalog.add_partition(raw["DatabaseName"], raw["Name"], values, f"s3://{place}/{'/'.join(steps)}")
 
 
 def rows(frame: DataFrame) -> list[str]:
