@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -70,6 +70,26 @@ _REFUSED = (
     errors.ValidationError,
     NotImplementedError,
 )
+# The first that fits an error -> what it says of what was to be done, and how it is mended.
+_FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+    (
+        _WHO,
+        "The Iceberg catalog refused to {}",
+        "Look at the credentials; docs/how-to/iceberg.md says which it needs.",
+    ),
+    (_REFUSED, "The Iceberg catalog refused to {}", "Mend that, then run again."),
+    (
+        (RequestException,),
+        "The Iceberg catalog did not answer when asked to {}",
+        "Try again; nothing is done twice.",
+    ),
+    # pydantic's, of an answer that is none of Iceberg's.
+    (
+        (ValueError,),
+        "What answers at the address of the Iceberg catalog is none",
+        "Look at the address.",
+    ),
+)
 
 
 class _NoFiles(FileIO):
@@ -132,26 +152,9 @@ def explained(what: str) -> Iterator[None]:
     """Turns the catalog's errors into Unreadable while doing `what`."""
     try:
         yield
-    except _WHO as error:
-        raise Unreadable(
-            f"The Iceberg catalog refused to {what}: {_line(error)}",
-            "Look at the credentials; docs/how-to/iceberg.md says which it needs.",
-        ) from error
-    except _REFUSED as error:
-        raise Unreadable(
-            f"The Iceberg catalog refused to {what}: {_line(error)}", "Mend that, then run again."
-        ) from error
-    except RequestException as error:
-        raise Unreadable(
-            f"The Iceberg catalog did not answer when asked to {what}: {_line(error)}",
-            "Try again; nothing is done twice.",
-        ) from error
-    except ValueError as error:
-        # pydantic's, of an answer that is none of Iceberg's.
-        raise Unreadable(
-            f"What answers at the address of the Iceberg catalog is none: {_line(error)}",
-            "Look at the address.",
-        ) from error
+    except (*_WHO, *_REFUSED, RequestException, ValueError) as error:
+        message, mend = next((said, mend) for kinds, said, mend in _FAULTS if isinstance(error, kinds))
+        raise Unreadable(f"{message.format(what)}: {_line(error)}", mend) from error
 
 
 def _line(error: BaseException) -> str:
@@ -350,19 +353,14 @@ def partitions_of(spec: TableSpec, schema: Schema) -> PartitionSpec:
     )
 
 
-def _is_other(text: str) -> bool:
-    """Whether Iceberg keeps another type for this one; of its own types that we have no word for, none."""
-    try:
-        return kept_as(text) != text
-    except NotAType:
-        return False
-
-
 def properties_of(spec: TableSpec) -> dict[str, str]:
     """All properties that are the specification's: parameters, description, exact types."""
-    told = {
-        column.name: column.type for column in (*spec.columns, *spec.partitions) if _is_other(column.type)
-    }
+    told = {}
+    for column in (*spec.columns, *spec.partitions):
+        # Of its own types that we have no word for, Iceberg keeps no other.
+        with suppress(NotAType):
+            if kept_as(column.type) != column.type:
+                told[column.name] = column.type
     made = dict(spec.parameters)
     if spec.description:
         made[DESCRIPTION] = spec.description
@@ -385,13 +383,11 @@ def obstacles(action: Action) -> Iterator[Obstacle]:
     if action.before is None or action.after is None:
         return
     before, after = action.before.spec, action.after
-    kinds = {change.field: change for change in action.changes if not change.kept}
-    for change in action.changes:
-        if change.field is ChangedField.TYPE and not change.kept:
-            why = _no_way(change.before or "", change.after or "")
-            if why:
-                yield Obstacle(change.name, f"{change.name} cannot become {change.after}: {why}.", _COLUMN)
-    if ChangedField.PARTITIONS in kinds:
+    changed = [change for change in action.changes if not change.kept]
+    for change in changed:
+        if change.field is ChangedField.TYPE:
+            yield from _no_way(change.name, change.before or "", change.after or "")
+    if any(change.field is ChangedField.PARTITIONS for change in changed):
         yield from _keys(before, after)
 
 
@@ -400,13 +396,15 @@ _COLUMN = (
 )
 
 
-def _no_way(old: str, new: str) -> str:
-    """Why a column of one type cannot become one of the other; "" where it can."""
+def _no_way(column: str, old: str, new: str) -> Iterator[Obstacle]:
+    """The obstacle where a column of one type cannot become one of the other."""
     try:
         kinds = [iceberg_type(parse(text), count(1)) for text in (old, new)]
+        why = next(_stuck(*kinds), "")
     except NotAType as error:
-        return str(error)
-    return next(_stuck(*kinds), "")
+        why = str(error)
+    if why:
+        yield Obstacle(column, f"{column} cannot become {new}: {why}.", _COLUMN)
 
 
 def _stuck(old: IcebergType, new: IcebergType) -> Iterator[str]:
@@ -436,9 +434,8 @@ def _keys(before: TableSpec, after: TableSpec) -> Iterator[Obstacle]:
         yield Obstacle(wanted[0], why, "Let partitionKeyPosition begin with the keys that are there.")
     for key in after.partitions:
         there = live.get(key.name) or before.column(key.name)
-        why = _no_way(there.type, key.type) if there else ""
-        if why:
-            yield Obstacle(key.name, f"{key.name} cannot become {key.type}: {why}.", _COLUMN)
+        if there:
+            yield from _no_way(key.name, there.type, key.type)
 
 
 def evolve(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
@@ -505,13 +502,10 @@ def _restruct(update: UpdateSchema, path: Path, old: StructType, new: StructType
             update.add_column((*path, field.name), field.field_type)
     order = [name for name in there if name in names] + [name for name in names if name not in there]
     if order != names:
-        _sort(update, path, [there[name].name if name in there else name for name in names])
-
-
-def _sort(update: UpdateSchema, path: Path, names: Sequence[str]) -> None:
-    update.move_first((*path, names[0]))
-    for last, name in pairwise(names):
-        update.move_after((*path, name), (*path, last))
+        spelled = [there[name].name if name in there else name for name in names]
+        update.move_first((*path, spelled[0]))
+        for last, name in pairwise(spelled):
+            update.move_after((*path, name), (*path, last))
 
 
 def _by_name(struct: StructType) -> dict[str, NestedField]:
@@ -536,11 +530,9 @@ def _partition(transaction: Transaction, after: TableSpec) -> None:
                 update.remove_field(part.name)
         for name in wanted:
             if name not in live:
-                update.add_identity(next(own for own in _spelled(transaction) if own.lower() == name))
-
-
-def _spelled(transaction: Transaction) -> list[str]:
-    return [field.name for field in transaction.table_metadata.schema().fields]
+                # By now the schema has the new columns, each as it is spelled there.
+                fields = transaction.table_metadata.schema().fields
+                update.add_identity(next(field.name for field in fields if field.name.lower() == name))
 
 
 def _properties(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
@@ -675,16 +667,14 @@ class Iceberg:
                 return
             except errors.NoSuchNamespaceError:
                 # Most are there: asking before each table would be a call for nothing.
-                self._create_namespace(spec)
+                marks = {MANAGED_BY: "dq", REGISTRY: spec.parameter(REGISTRY)}
+                written = {key: text for key, text in marks.items() if text}
+                with suppress(errors.NamespaceAlreadyExistsError):
+                    self.rest.create_namespace((spec.database,), written)
         raise Unreadable(
             f"The catalog does not find the namespace {spec.database} that it has just made.",
             "Try again later.",
         )
-
-    def _create_namespace(self, spec: TableSpec) -> None:
-        marks = {MANAGED_BY: "dq", REGISTRY: spec.parameter(REGISTRY)}
-        with suppress(errors.NamespaceAlreadyExistsError):
-            self.rest.create_namespace((spec.database,), {key: text for key, text in marks.items() if text})
 
     def _drop(self, found: Table | View | StrangeTable) -> None:
         """From the catalog alone: no file is purged."""

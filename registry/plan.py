@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import insert, select
 
 from dq.contracts.model import identity
 from dq.contracts.shared.outcome import DqError
@@ -43,7 +43,7 @@ from dq.registry.table import (
     TableSpec,
     spec_of,
 )
-from dq.registry.tables import catalog_applied, catalog_log
+from dq.registry.tables import catalog_applied, catalog_log, keep_row
 from dq.store.engine import Store
 
 # Tables of ours that no contract wants: which of them may go, and which stay whatever is asked for.
@@ -477,12 +477,8 @@ def recall(
 
 def remember(store: Store, catalog: str, key: Key, spec: TableSpec | None) -> None:
     """Keeps what was applied to a table; None forgets it."""
-    database, name = key
-    here = {"catalog": catalog, "database_name": database, "name": name}
-    with store.write() as connection:
-        connection.execute(delete(catalog_applied).filter_by(**here))
-        if spec is not None:
-            connection.execute(insert(catalog_applied).values(**here, spec=spec.as_json()))
+    here = {"catalog": catalog, "database_name": key[0], "name": key[1]}
+    keep_row(store, catalog_applied, here, None if spec is None else {"spec": spec.as_json()})
 
 
 # What runs of `dq register` did, table by table: kept as it happens, never changed, oldest first.

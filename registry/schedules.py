@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import select
 
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract
@@ -20,7 +20,7 @@ from dq.contracts.shared.outcome import DqError, Finding, Severity, TextFault, U
 from dq.contracts.slo import Slo
 from dq.registry.catalog import StepKind, StepResult
 from dq.registry.table import RETIRED
-from dq.registry.tables import schedule_entry
+from dq.registry.tables import keep_row, schedule_entry
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
@@ -279,11 +279,8 @@ class ScheduleNotes:
 
     def note(self, name: str, noted: NotedSchedule | None) -> None:
         """Keeps what dq did under a name; None forgets it."""
-        with self.store.write() as connection:
-            connection.execute(delete(schedule_entry).filter_by(**self._here(), name=name))
-            if noted is not None:
-                row = {**self._here(), "name": name, **asdict(noted)}
-                connection.execute(insert(schedule_entry).values(row))
+        values = None if noted is None else asdict(noted)
+        keep_row(self.store, schedule_entry, self._here() | {"name": name}, values)
 
     def _here(self) -> dict[str, str]:
         return {"catalog": self.catalog, "group_name": self.group, "registry": self.registry}

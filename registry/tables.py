@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy import (
     Column,
     ForeignKeyConstraint,
@@ -11,19 +13,38 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    delete,
+    insert,
     text,
 )
 
+from dq.store.engine import Store
 from dq.store.schema import Count, Json, UtcDateTime, metadata
 
 _WAITING = text("sent_at IS NULL")
+
+
+def _keys(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, primary_key=True) for name in names]
+
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
+
+
+def keep_row(store: Store, table: Table, key: Mapping[str, str], values: Mapping[str, object] | None) -> None:
+    """Puts the values in the row with this key; None removes it."""
+    with store.write() as connection:
+        connection.execute(delete(table).filter_by(**key))
+        if values is not None:
+            connection.execute(insert(table).values(**key, **values))
+
 
 # The local catalog.
 catalog_table = Table(
     "catalog_table",
     metadata,
-    Column("database_name", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
+    *_keys("database_name", "name"),
     # Grows by one with every write: who writes says which version was read.
     Column("version", Integer, nullable=False),
     Column("spec", Json, nullable=False),
@@ -32,8 +53,7 @@ catalog_table = Table(
 catalog_partition = Table(
     "catalog_partition",
     metadata,
-    Column("database_name", Text, primary_key=True),
-    Column("table_name", Text, primary_key=True),
+    *_keys("database_name", "table_name"),
     # As in a path: `flight_date=2026-11-20/hour=3`, escaped.
     Column("partition_path", Text, primary_key=True),
     Column("part_values", Json, nullable=False),
@@ -50,9 +70,7 @@ catalog_partition = Table(
 catalog_applied = Table(
     "catalog_applied",
     metadata,
-    Column("catalog", Text, primary_key=True),
-    Column("database_name", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
+    *_keys("catalog", "database_name", "name"),
     Column("spec", Json, nullable=False),
 )
 
@@ -63,16 +81,9 @@ catalog_log = Table(
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("run_id", String(36), nullable=False),
     Column("at", UtcDateTime, nullable=False),
-    Column("registry", Text, nullable=False),
-    Column("catalog", Text, nullable=False),
-    Column("database_name", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("grade", Text, nullable=False),
-    Column("ending", Text, nullable=False),
-    Column("before", Text, nullable=False),
-    Column("after", Text, nullable=False),
-    Column("error", Text, nullable=False),
+    *_texts(
+        "registry", "catalog", "database_name", "name", "kind", "grade", "ending", "before", "after", "error"
+    ),
     # How a line that a run began has ended.
     Index("ix_catalog_log_run", "run_id", "database_name", "name"),
 )
@@ -81,9 +92,7 @@ catalog_log = Table(
 lake_grant = Table(
     "lake_grant",
     metadata,
-    Column("catalog", Text, primary_key=True),
-    Column("database_name", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
+    *_keys("catalog", "database_name", "name"),
     # An account, or the ARN of a role or user.
     Column("principal", Text, primary_key=True),
     # The data filter behind it; "" for a grant on columns.
@@ -99,10 +108,7 @@ lake_grant = Table(
 lake_tag = Table(
     "lake_tag",
     metadata,
-    Column("catalog", Text, primary_key=True),
-    Column("tag", Text, primary_key=True),
-    Column("database_name", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
+    *_keys("catalog", "tag", "database_name", "name"),
     Column("columns", Json, nullable=False),
 )
 
@@ -110,16 +116,11 @@ lake_tag = Table(
 schedule_entry = Table(
     "schedule_entry",
     metadata,
-    Column("catalog", Text, primary_key=True),
-    Column("group_name", Text, primary_key=True),
-    Column("registry", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
+    *_keys("catalog", "group_name", "registry", "name"),
     # The contract's key, and contract, object and SLO for people.
-    Column("contract", Text, nullable=False),
-    Column("promise", Text, nullable=False),
+    *_texts("contract", "promise"),
     # Of what was written, and when AWS says that was; "" while nobody knows.
-    Column("digest", Text, nullable=False),
-    Column("modified", Text, nullable=False),
+    *_texts("digest", "modified"),
 )
 
 # What was published: one row for each revision of a delivery that consumers were to hear of.
@@ -158,8 +159,7 @@ consumer_notice = Table(
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("event_id", String(36), nullable=False),
     # `file:` and a path, or the ARN of a topic.
-    Column("target", Text, nullable=False),
-    Column("body", Text, nullable=False),
+    *_texts("target", "body"),
     # Texts by name, as lists of pairs.
     Column("attributes", Json, nullable=False),
     Column("written_at", UtcDateTime, nullable=False),

@@ -223,7 +223,7 @@ def aws_session(role_arn: str, guards: Mapping[str, Guard]) -> boto3.Session:
         session = as_role(session, role_arn)
     session.events.register("before-parse", refuse_pages)
     for service, guard in guards.items():
-        session.events.register(f"provide-client-params.{service}.*", partial(_guarded, guard))
+        session.events.register(f"provide-client-params.{service}.*", partial(guarded, guard))
     return session
 
 
@@ -244,7 +244,8 @@ def _models(folders: str | None) -> Loader:
     return create_loader(folders)
 
 
-def _guarded(guard: Guard, params: Mapping[str, Any], model: Any, **_: Any) -> None:
+def guarded(guard: Guard, params: Mapping[str, Any], model: Any, **_: Any) -> None:
+    """Shows a request to a guard; for botocore's event `provide-client-params`."""
     guard(model, params)
 
 

@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any, ClassVar
 
 from botocore import exceptions as aws
-from sqlalchemy import Table, delete, insert, select
+from sqlalchemy import select
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import DqError, UsageError
@@ -33,7 +33,7 @@ from dq.registry.aws.glue_requests import Raw, Rule, refusals
 from dq.registry.aws.lake_link import ConsumerAccount, permissions
 from dq.registry.catalog import StepKind, StepResult
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, OBJECT, Key, TableSpec, fold_location
-from dq.registry.tables import lake_grant, lake_tag
+from dq.registry.tables import keep_row, lake_grant, lake_tag
 from dq.store.engine import Store
 
 # The words of a plan for Lake Formation: locations, tags and grants, each as one step.
@@ -641,7 +641,7 @@ class LakeNotes:
                 "expression": noted.filter.expression if noted.filter else "",
                 "filter_columns": list(noted.filter.columns) if noted.filter else [],
             }
-        self._replace(lake_grant, here, values)
+        keep_row(self.store, lake_grant, here, values)
 
     def tags(self, key: str) -> dict[Key, frozenset[str]]:
         """The columns to which dq gave a value of this tag, by table."""
@@ -652,16 +652,10 @@ class LakeNotes:
     def note_tags(self, key: str, on: Key, columns: Collection[str]) -> None:
         """Keeps to which columns of a table dq gave a value of this tag."""
         values = {"columns": sorted(columns)} if columns else None
-        self._replace(lake_tag, self._on(on) | {"tag": key}, values)
+        keep_row(self.store, lake_tag, self._on(on) | {"tag": key}, values)
 
     def _on(self, on: Key) -> dict[str, str]:
         return {"catalog": self.catalog, "database_name": on[0], "name": on[1]}
-
-    def _replace(self, table: Table, here: dict[str, str], values: Mapping[str, object] | None) -> None:
-        with self.store.write() as connection:
-            connection.execute(delete(table).filter_by(**here))
-            if values is not None:
-                connection.execute(insert(table).values(**here, **values))
 
 
 # What Lake Formation lacks to be as contracts and subscriptions say. Reads, and writes nothing.

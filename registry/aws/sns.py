@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from botocore import exceptions as aws
 from botocore.config import Config
 
 from dq.contracts.shared.outcome import DqError, UsageError
-from dq.registry.aws.client import code_of, explained, new_session, opening, refuse_pages
+from dq.registry.aws.client import code_of, explained, guarded, new_session, opening, refuse_pages
 from dq.registry.aws.glue_requests import faults
 from dq.registry.publications import ConsumerNotice, PlaceDown
 
@@ -105,7 +105,7 @@ def tell_topic(notice: ConsumerNotice) -> None:
 @lru_cache(maxsize=8)
 def _client(region: str) -> Any:
     session = new_session()
-    session.events.register("provide-client-params.sns.Publish", _refuse)
+    session.events.register("provide-client-params.sns.Publish", partial(guarded, refuse))
     session.events.register("before-parse", refuse_pages)
     config = Config(
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
@@ -114,7 +114,3 @@ def _client(region: str) -> Any:
         user_agent_extra="dq-publish",
     )
     return session.client("sns", region_name=region, config=config)
-
-
-def _refuse(params: Mapping[str, Any], model: Any, **_: Any) -> None:
-    refuse(model, params)

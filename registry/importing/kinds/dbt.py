@@ -93,9 +93,8 @@ _STRICT = ("", "!= 0", "!=0", "> 0", ">0")
 
 @dataclass(slots=True)
 class TestedColumn:
-    """What the tests of one column say of it: keys of ODCS, and whether it may be NULL."""
+    """What the tests of one column say of it, as keys of ODCS."""
 
-    required: bool = False
     said: dict[str, list[object] | object] = field(default_factory=dict)
 
     def add(self, key: str, value: object) -> None:
@@ -114,6 +113,9 @@ class TestedColumn:
 
 Named = Mapping[tuple[str, str], str]
 """The object's name of a relation, by the group of its source ("" for a model) and its name."""
+
+Test = Callable[["DbtTest", "TestedColumn", Named], str | None]
+"""Puts a test into the promises of a column; why it cannot, or None."""
 
 
 def promised(tests: Iterable[DbtTest], names: Named) -> tuple[dict[str, TestedColumn], list[str]]:
@@ -170,24 +172,19 @@ def _rule(test: DbtTest, made: TestedColumn, **said: object) -> None:
     })  # fmt: skip
 
 
-def _not_null(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
-    if not test.column:
-        return "which names no column"
-    if _is_plain(test):
-        made.required = True
-    else:
-        _rule(test, made, metric="nullValues")
-    return None
+def _of_column(key: str, metric: str) -> Test:
+    """A test of one column: the key of ODCS that promises the same of every row, and the metric otherwise."""
 
+    def put(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
+        if not test.column:
+            return "which names no column"
+        if _is_plain(test):
+            made.said[key] = True
+        else:
+            _rule(test, made, metric=metric)
+        return None
 
-def _unique(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
-    if not test.column:
-        return "which names no column"
-    if _is_plain(test):
-        made.said["unique"] = True
-    else:
-        _rule(test, made, metric="duplicateValues")
-    return None
+    return put
 
 
 def _accepted(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
@@ -226,9 +223,9 @@ def _combination(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
     return None
 
 
-_KNOWN: dict[str, Callable[[DbtTest, TestedColumn, Named], str | None]] = {
-    "not_null": _not_null,
-    "unique": _unique,
+_KNOWN: dict[str, Test] = {
+    "not_null": _of_column("required", "nullValues"),
+    "unique": _of_column("unique", "duplicateValues"),
     "accepted_values": _accepted,
     "relationships": _relationship,
     "dbt_utils.unique_combination_of_columns": _combination,
@@ -509,7 +506,7 @@ def _column(
     more = _described(config.get("tags") or said.get("tags"), config.get("meta") or said.get("meta"))
     if "unique" in kinds:
         more["unique"] = True
-    required = tests.required or "not_null" in kinds or "primary_key" in kinds
+    required = "required" in tests.said or "not_null" in kinds or "primary_key" in kinds
     return FoundColumn(
         name, kind, text(said.get("description")), required, evidence, {"": {**tests.said, **more}}
     )

@@ -284,16 +284,16 @@ def _server(name: str, one: Mapped, lost: list[str]) -> dict[str, object]:
         lost.append(f"servers.{name} is of type {kind or 'nothing'}, which ODCS does not name")
     for key, value in one.items():
         if key == "roles":
-            made[key] = [_role(mapped(role)) for role in listed(value)]
+            roles = [mapped(role) for role in listed(value)]
+            made[key] = [
+                _full({"role": text(role.get("name")), "description": text(role.get("description"))})
+                for role in roles
+            ]
         elif key in (*known.required, *known.optional, "description", "environment"):
             made[key] = value
         else:
             lost.append(f"servers.{name}.{key} {shown(value)}")
     return made
-
-
-def _role(one: Mapped) -> dict[str, object]:
-    return _full({"role": text(one.get("name")), "description": text(one.get("description"))})
 
 
 def _levels(levels: Mapped, lost: list[str]) -> list[dict[str, object]]:
@@ -318,21 +318,25 @@ def _level(name: str, one: Mapped) -> tuple[dict[str, object], set[str]]:
         case "retention" | "freshness" | "latency":
             key = "period" if name == "retention" else "threshold"
             field = "timestampField" if name != "latency" else "processedTimestampField"
-            length = _LENGTH.fullmatch(text(one.get(key)))
-            unit = (
-                _UNITS.get(length[2].lower() if len(length[2]) == 1 else length[2].lower().rstrip("s"))
-                if length
-                else None
-            )
-            if length is not None and text(one.get(key)).startswith("P") and length[2] == "M":
-                unit = "min" if "T" in text(one.get(key)) else "mo"
-            made = {"value": int(length[1]), "unit": unit} if length and unit else {}
+            made = _length(text(one.get(key)))
             return made and {**made, **_full({"element": text(one.get(field))})}, {key, field, "description"}
         case "frequency":
             unit = _INTERVALS.get(text(one.get("interval")).lower())
             cron = {"scheduler": "cron", "schedule": text(one.get("cron"))} if text(one.get("cron")) else {}
             return ({"value": 1, "unit": unit, **cron} if unit else {}), {"interval", "cron", "description"}
     return {}, set()
+
+
+def _length(written: str) -> dict[str, object]:
+    """A length of time, such as `5 minutes`, `P1D` or `PT5M`; nothing for what is none."""
+    length = _LENGTH.fullmatch(written)
+    if length is None:
+        return {}
+    word = length[2].lower()
+    unit = _UNITS.get(word if len(word) == 1 else word.rstrip("s"))
+    if written.startswith("P") and length[2] == "M":
+        unit = "min" if "T" in written else "mo"
+    return {"value": int(length[1]), "unit": unit} if unit else {}
 
 
 _MEND = f"Name a file that begins with '{OLD_KEY}: 1.1.0'."

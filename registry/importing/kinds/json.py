@@ -33,13 +33,11 @@ def read(source: str) -> list[FoundTable]:
             except (ValueError, RecursionError) as error:
                 reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
                 raise Unreadable(f"{one.path} is no JSON: {reason}.", "Write one object per line.") from error
-    columns = tuple(_column(name, guess) for name, guess in whole.fields.items())
-    return [FoundTable(lake.name, columns, lake.partitions(), lake.place, "json")]
-
-
-def _column(name: str, guess: ValueGuess) -> FoundColumn:
-    kind, evidence = guess.made()
-    return FoundColumn(name, kind, evidence=evidence, unseen=frozenset(guess.unseen()))
+    columns = []
+    for name, guess in whole.fields.items():
+        kind, evidence = guess.made()
+        columns.append(FoundColumn(name, kind, evidence=evidence, unseen=frozenset(guess.unseen())))
+    return [FoundTable(lake.name, tuple(columns), lake.partitions(), lake.place, "json")]
 
 
 def _objects(text: io.TextIOWrapper) -> Iterator[object]:
