@@ -263,7 +263,9 @@ def facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, str
         "dq.domain": contract.domain or "",
         LIFECYCLE: contract.status or "",
         "dq.slo": "; ".join(_promises(contract, one)),
-        "dq.channel": ", ".join(_channels(contract)),
+        "dq.channel": ", ".join(
+            f"{each.tool}:{each.channel}" if each.tool else each.channel for each in contract.support
+        ),
         PARTITION_INDEXES: index_text(tuple(keys) for keys in dataset(one)[0].partition_indexes),
         "dq.classification": ", ".join(sorted(_classifications(one.properties))),
     }
@@ -285,10 +287,6 @@ def _promises(contract: Contract, one: SchemaObject) -> list[str]:
         for each in promised
         if each.object.name == one.name
     ]
-
-
-def _channels(contract: Contract) -> list[str]:
-    return [f"{each.tool}:{each.channel}" if each.tool else each.channel for each in contract.support]
 
 
 def _classifications(properties: list[Property]) -> set[str]:
@@ -339,25 +337,26 @@ def specs(
 
 def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str) -> TableSpec:
     view = is_view(one)
-    keys = one.partition_keys()
-    columns = [_column(prop, place.format) for prop in one.properties if not prop.partitioned]
-    partitions = [_column(prop, place.format if place.format == _ICEBERG else "") for prop in keys]
-    _refuse_names(one)
-    for prop in keys:
-        if catalog_type(prop).name in _NESTED:
+    properties = [_Column(prop, prop.column, catalog_type(prop)) for prop in one.properties]
+    keys = [next(each for each in properties if each.prop is key) for key in one.partition_keys()]
+    columns = [each.spec(place.format) for each in properties if not each.prop.partitioned]
+    partitions = [each.spec(place.format if place.format == _ICEBERG else "") for each in keys]
+    _refuse_names(one.name, properties)
+    for each in keys:
+        if each.kind.name in _NESTED:
             raise UsageError(
-                f"partition key {prop.column!r} has type {catalog_type(prop)}.",
+                f"partition key {each.name!r} has type {each.kind}.",
                 "Partition keys are plain values: text, numbers, dates.",
-                at=prop.at(),
+                at=each.prop.at(),
             )
-    for prop in one.properties:
-        if place.format == "csv" and catalog_type(prop).name in _NESTED:
+    for each in properties if place.format == "csv" else ():
+        if each.kind.name in _NESTED:
             raise UsageError(
-                f"column {prop.column!r} has type {catalog_type(prop)}, and CSV holds plain values.",
+                f"column {each.name!r} has type {each.kind}, and CSV holds plain values.",
                 "Write physicalType: string, or deliver JSON or Parquet.",
-                at=prop.at(),
+                at=each.prop.at(),
             )
-    _refuse_indexes(one, {prop.column.lower() for prop in keys})
+    _refuse_indexes(one, {each.name.lower() for each in keys})
     if not columns:
         raise UsageError(
             f"object {one.name!r} has no column beside its partition keys.",
@@ -380,7 +379,9 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
         tuple(columns),
         tuple(partitions),
         description=one.description or "",
-        reader=_reader(contract, place),
+        reader=reader_terms(place.format, text_format(server_of(contract, place.server)))
+        if place.format in TEXTS
+        else (),
     )
     return marked(spec, facts(contract, one, registry))
 
@@ -406,61 +407,61 @@ def _refuse_indexes(one: SchemaObject, keys: set[str]) -> None:
     )
 
 
-def _reader(contract: Contract, place: DataPlace) -> ReaderTerms:
-    if place.format not in TEXTS:
-        return ()
-    return reader_terms(place.format, text_format(server_of(contract, place.server)))
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A property with its name in the data and its type in a catalog."""
+
+    prop: Property
+    name: str
+    kind: DataType
+
+    def spec(self, format: str) -> TableColumn:
+        kind, prop = str(self.kind), self.prop
+        # The keys of JSON are told apart by case; names in other files are not.
+        spelled = f"{self.name} {kind}" if format == "json" else ""
+        # Of the tables that we make, these alone know columns that are never NULL.
+        required = format == _ICEBERG and bool(prop.required)
+        comment = prop.description or prop.business_name or ""
+        return TableColumn(self.name.lower(), kind, comment, spelled, required, bool(prop.required))
+
+    def refuse_misspelt(self) -> None:
+        """Raises UsageError for a nested type that cannot be read: a table of texts would stand for it."""
+        text = (self.prop.physical_type or "").lower()
+        try:
+            if text.startswith(tuple(f"{name}<" for name in _NESTED)):
+                parse(text)
+        except NotAType as error:
+            raise UsageError(
+                f"the type of {self.name!r} cannot be read: {error}.",
+                "Write it as Spark does, such as struct<a:int,b:array<string>>.",
+                at=self.prop.at("physicalType"),
+            ) from error
 
 
-def _column(prop: Property, format: str) -> TableColumn:
-    kind = str(catalog_type(prop))
-    # The keys of JSON are told apart by case; names in other files are not.
-    spelled = f"{prop.column} {kind}" if format == "json" else ""
-    # Of the tables that we make, these alone know columns that are never NULL.
-    required = format == _ICEBERG and bool(prop.required)
-    comment = prop.description or prop.business_name or ""
-    return TableColumn(prop.column.lower(), kind, comment, spelled, required, bool(prop.required))
-
-
-def _refuse_names(one: SchemaObject) -> None:
+def _refuse_names(table: str, columns: Iterable[_Column]) -> None:
     seen: set[str] = set()
-    for prop in one.properties:
-        name = prop.column.lower()
+    for column in columns:
+        name, place = column.name.lower(), column.prop
         if not _NAME.fullmatch(name):
             raise UsageError(
-                f"no catalog takes the column name {name!r} of {one.name}.",
+                f"no catalog takes the column name {name!r} of {table}.",
                 "Write lower case letters, digits and underscores in 'physicalName'.",
-                at=prop.at(),
+                at=place.at(),
             )
         if name in seen:
             raise UsageError(
-                f"{one.name} has the column {name!r} twice; catalogs do not tell upper from lower case.",
+                f"{table} has the column {name!r} twice; catalogs do not tell upper from lower case.",
                 "Give one of them another physicalName.",
-                at=prop.at(),
+                at=place.at(),
             )
         seen.add(name)
-        _refuse_misspelt(prop)
-        for wrong in _unfit_fields(catalog_type(prop)):
+        column.refuse_misspelt()
+        for wrong in _unfit_fields(column.kind):
             raise UsageError(
-                f"no catalog takes the field name {wrong!r} of {one.name}.{name}.",
+                f"no catalog takes the field name {wrong!r} of {table}.{name}.",
                 "Write letters, digits and underscores, and each name once.",
-                at=prop.at(),
+                at=place.at(),
             )
-
-
-def _refuse_misspelt(prop: Property) -> None:
-    """Raises UsageError for a nested type that cannot be read: a table of texts would stand for it."""
-    text = (prop.physical_type or "").lower()
-    if not text.startswith(tuple(f"{name}<" for name in _NESTED)):
-        return
-    try:
-        parse(text)
-    except NotAType as error:
-        raise UsageError(
-            f"the type of {prop.column!r} cannot be read: {error}.",
-            "Write it as Spark does, such as struct<a:int,b:array<string>>.",
-            at=prop.at("physicalType"),
-        ) from error
 
 
 def _unfit_fields(kind: DataType) -> Iterator[str]:
