@@ -209,15 +209,9 @@ def _statements(duty: Duty, places: Places, without: str | None) -> Iterator[Nod
         bounds = {"StringEquals": {"iam:PassedToService": PASSED_TO[on]}} if on in PASSED_TO else {}
         known = places.get(on, ())
         plain = [one for one in known if not isinstance(one, Bounded)]
-        if plain:
-            yield {**allow, "Resource": plain, **({"Condition": bounds} if bounds else {})}
-        for one in known:
-            if isinstance(one, Bounded):
-                yield {
-                    **allow,
-                    "Resource": [one.resource],
-                    **({"Condition": one.condition} if one.condition else {}),
-                }
+        bounded = [([one.resource], one.condition) for one in known if isinstance(one, Bounded)]
+        for resources, condition in [(plain, bounds), *bounded] if plain else bounded:
+            yield {**allow, "Resource": resources, **({"Condition": condition} if condition else {})}
 
 
 # Where a domain's tables and files are, as resources of policies in a stack.
@@ -266,13 +260,14 @@ def bucket_places(folders: Iterable[str]) -> list[Bounded]:
     for bucket, *path in _ways(folders):
         by_bucket.setdefault(bucket, []).append("/".join(map(_for_iam, path)))
     return [
-        Bounded(_bucket_arn(_literal(bucket)), _below(paths) if all(paths) else {})
+        Bounded(
+            _bucket_arn(_literal(bucket)),
+            {"StringLike": {"s3:prefix": [part for one in paths for part in (one, f"{one}/*")]}}
+            if all(paths)
+            else {},
+        )
         for bucket, paths in sorted(by_bucket.items())
     ]
-
-
-def _below(paths: Iterable[str]) -> Node:
-    return {"StringLike": {"s3:prefix": [part for one in paths for part in (one, f"{one}/*")]}}
 
 
 def logical(name: str) -> str:
@@ -283,19 +278,14 @@ def logical(name: str) -> str:
 def _ways(folders: Iterable[str]) -> list[list[str]]:
     """Bucket and path of each folder that lies in no other; those of a bucket in one where they are many."""
     ways = sorted({tuple(re.sub("^s3[an]?://", "", one).rstrip("/").split("/")) for one in folders})
-    outer = list(_outer(ways))
+    outer: list[tuple[str, ...]] = []
+    for way in ways:
+        if not outer or way[: len(outer[-1])] != outer[-1]:
+            outer.append(way)
     if len(outer) <= _MOST_FOLDERS:
         return [list(one) for one in outer]
     buckets = sorted({one[0] for one in outer})
     return [_common([one for one in outer if one[0] == bucket]) for bucket in buckets]
-
-
-def _outer(ways: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    kept: tuple[str, ...] = ()
-    for one in ways:
-        if not kept or one[: len(kept)] != kept:
-            kept = one
-            yield one
 
 
 def _common(ways: list[tuple[str, ...]]) -> list[str]:
@@ -378,6 +368,8 @@ _POLICY_CHARACTERS = 5_000
 _ARN_CHARACTERS = 55
 _MOST_POLICIES = 10
 _PUBLISHERS, _PLANNER = "HasPublishers", "HasPlanner"
+# What nobody asks the stack for.
+_UNNAMED = ("AWS::SNS::TopicPolicy", "AWS::IAM::ManagedPolicy")
 DOMAIN_TAG = "dq-domain"
 """Whoever takes on the role of a domain's publisher carries the domain in this tag."""
 
@@ -450,7 +442,7 @@ def template(zone: LandingZone) -> Node:
             },
         },
         "Resources": made,
-        "Outputs": {name: _output(name, one) for name, one in made.items() if _has_output(one)},
+        "Outputs": {name: _output(name, one) for name, one in made.items() if one["Type"] not in _UNNAMED},
     }
 
 
@@ -513,12 +505,10 @@ def _registrars(zone: LandingZone) -> Node:
 def _parts(databases: list[str]) -> list[list[str]]:
     """The databases in parts, each of which fits into one policy."""
     found: list[list[str]] = [[]]
-    size = 0
     for one in databases:
-        size += 2 * (len(one) + _ARN_CHARACTERS)
+        size = sum(2 * (len(name) + _ARN_CHARACTERS) for name in (*found[-1], one))
         if size > _POLICY_CHARACTERS and found[-1]:
             found.append([])
-            size = 2 * (len(one) + _ARN_CHARACTERS)
         found[-1].append(one)
     if len(found) > _MOST_POLICIES + 1:
         raise UsageError(
@@ -599,10 +589,6 @@ def _resource(kind: str, properties: Node, *, kept: bool = False) -> Node:
 
 def _allow(action: str, resources: Sequence[Any]) -> Node:
     return {"Effect": "Allow", "Action": [action], "Resource": list(resources)}
-
-
-def _has_output(one: Node) -> bool:
-    return one["Type"] not in ("AWS::SNS::TopicPolicy", "AWS::IAM::ManagedPolicy")
 
 
 def _output(name: str, one: Node) -> Node:
