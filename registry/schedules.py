@@ -24,7 +24,7 @@ from dq.registry.tables import keep_row, schedule_entry
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
-    from dq.registry.aws.scheduler import Scheduler
+    from dq.registry.aws.scheduler import LiveSchedule, Scheduler
 
 # One schedule of EventBridge: when it fires, what it starts there, and how AWS has it written down.
 
@@ -482,15 +482,19 @@ def apply_schedules(
 
 def _carry_out(scheduler: Scheduler, notes: ScheduleNotes, terms: ScheduleTerms, step: ScheduleStep) -> None:
     match step:
-        case MakeSchedule(entry, digest):
+        case MakeSchedule(entry, digest) | ChangeSchedule(entry, digest):
             notes.note(entry.name, NotedSchedule(entry.contract, entry.promise))
-            if not scheduler.create(entry.request(terms)):
-                _refuse_other(scheduler, terms, entry)
-            _note_written(scheduler, notes, terms, entry, digest)
-        case ChangeSchedule(entry, digest):
-            notes.note(entry.name, NotedSchedule(entry.contract, entry.promise))
-            scheduler.update(entry.request(terms))
-            _note_written(scheduler, notes, terms, entry, digest)
+            request = entry.request(terms)
+            if isinstance(step, ChangeSchedule):
+                scheduler.update(request)
+            # A create that was sent twice finds what it made itself; anything else came in between.
+            elif not scheduler.create(request) and not _as_written(scheduler, terms, entry):
+                message = f"The schedule {entry.name} came to be in between, and is another one."
+                raise DqError(message, "Run again.")
+            there = _as_written(scheduler, terms, entry)
+            if there is None:
+                raise DqError(f"The schedule {entry.name} is not as it was written.", "Run again.")
+            notes.note(entry.name, NotedSchedule(entry.contract, entry.promise, digest, there.modified))
         case RemoveSchedule(name):
             there = scheduler.read(terms.group, name)
             if there is not None and there.written.get("Description", "").startswith(terms.mark):
@@ -498,17 +502,7 @@ def _carry_out(scheduler: Scheduler, notes: ScheduleNotes, terms: ScheduleTerms,
             notes.note(name, None)
 
 
-def _refuse_other(scheduler: Scheduler, terms: ScheduleTerms, entry: ScheduleEntry) -> None:
-    """A create that was sent twice finds what it made itself; anything else came in between."""
+def _as_written(scheduler: Scheduler, terms: ScheduleTerms, entry: ScheduleEntry) -> LiveSchedule | None:
+    """The schedule of an entry, if it is as that says."""
     there = scheduler.read(terms.group, entry.name)
-    if there is None or any(differences(there.written, entry.request(terms))):
-        raise DqError(f"The schedule {entry.name} came to be in between, and is another one.", "Run again.")
-
-
-def _note_written(
-    scheduler: Scheduler, notes: ScheduleNotes, terms: ScheduleTerms, entry: ScheduleEntry, digest: str
-) -> None:
-    there = scheduler.read(terms.group, entry.name)
-    if there is None or any(differences(there.written, entry.request(terms))):
-        raise DqError(f"The schedule {entry.name} is not as it was written.", "Run again.")
-    notes.note(entry.name, NotedSchedule(entry.contract, entry.promise, digest, there.modified))
+    return None if there is None or any(differences(there.written, entry.request(terms))) else there

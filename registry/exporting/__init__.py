@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dq.contracts.model import Contract, Node, Property, SchemaObject
 from dq.contracts.shared import install
-from dq.contracts.shared.outcome import first_of
+from dq.contracts.shared.outcome import UsageError, first_of
 from dq.contracts.types import DataType, catalog_type, logical_type, physical_type
 
 # What a contract says of its schema and a form has no words for, so that nothing is lost in silence.
@@ -172,16 +172,25 @@ def columns(one: SchemaObject) -> Iterator[tuple[Property, DataType]]:
         yield prop, catalog_type(prop)
 
 
-def inner(prop: Property | None, kind: DataType) -> list[Property | None]:
-    """What the contract says of each part of a nested type, where it says anything."""
-    if prop is None or not kind.parts:
-        return [None] * len(kind.parts)
-    if kind.name == "struct":
-        known = {one.column.lower(): one for one in prop.properties}
-        return [known.get(name.lower()) for name in kind.names]
-    if kind.name == "map":
-        return [prop.map.key, prop.map.value] if prop.map is not None else [None, None]
-    return [prop.items]
+def parts(prop: Property | None, kind: DataType) -> list[tuple[Property | None, DataType]]:
+    """The parts of a nested type, each with what the contract says of it, where it says anything."""
+    said: list[Property | None] = [None] * len(kind.parts)
+    if prop is not None and kind.name == "struct":
+        by_name = {inner.column.lower(): inner for inner in prop.properties}
+        said = [by_name.get(name.lower()) for name in kind.names]
+    elif prop is not None and kind.name == "map" and prop.map is not None:
+        said = [prop.map.key, prop.map.value]
+    elif prop is not None and kind.name == "array":
+        said = [prop.items]
+    return list(zip(said, kind.parts, strict=True))
+
+
+def single(form: str, objects: list[SchemaObject]) -> SchemaObject:
+    """The only object. Raises UsageError where there are several, and the form is of one row."""
+    if len(objects) > 1:
+        names = ", ".join(one.name for one in objects)
+        raise UsageError(f"{form} is of one object, and there are {names}.", "Name it with --object.")
+    return objects[0]
 
 
 def load() -> dict[str, ExportKind]:

@@ -10,7 +10,7 @@ from itertools import count
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting import Exported, ExportKind, Losses, columns, inner, words
+from dq.registry.exporting import Exported, ExportKind, Losses, columns, parts, single, words
 
 Node = dict[str, object]
 
@@ -44,12 +44,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def write(_: Contract, objects: list[SchemaObject]) -> Exported:
     """The schema. Raises UsageError for several objects, and for a name that Avro does not take."""
-    if len(objects) > 1:
-        names = ", ".join(one.name for one in objects)
-        raise UsageError(
-            f"a schema of Avro is of one object, and there are {names}.", "Name it with --object."
-        )
-    [one] = objects
+    one = single("a schema of Avro", objects)
     to = _Writing({_named(one.column)})
     fields = [_member(prop.column, _named(prop.column), prop, kind, to) for prop, kind in columns(one)]
     keys = [prop.column for prop in one.partition_keys()]
@@ -78,7 +73,7 @@ def _type(where: str, prop: Property | None, kind: DataType, to: _Writing) -> ob
     if kind.name == "decimal":
         precision, scale = kind.numbers
         return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
-    inside = list(zip(inner(prop, kind), kind.parts, strict=True))
+    inside = parts(prop, kind)
     if kind.name == "struct":
         fields = [
             _member(f"{where}.{name}", _named(name), *part, to)

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass, field
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.outcome import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting import Exported, ExportKind, Losses, columns, inner, words
+from dq.registry.exporting import Exported, ExportKind, Losses, columns, parts, single, words
 from dq.registry.importing.sources import FORMATS, LIMITS, are_values, is_limit
 
 Node = dict[str, object]
@@ -43,10 +42,7 @@ class _RowSchema:
 
 def write(_: Contract, objects: list[SchemaObject]) -> Exported:
     """The schema. Raises UsageError for several objects: a schema is of one row."""
-    if len(objects) > 1:
-        names = ", ".join(one.name for one in objects)
-        raise UsageError(f"a JSON Schema is of one object, and there are {names}.", "Name it with --object.")
-    [one] = objects
+    one = single("a JSON Schema", objects)
     to = _RowSchema(one.name)
     properties = {prop.column: _described(prop.column, prop, kind, to) for prop, kind in columns(one)}
     keys = [prop.column for prop in one.partition_keys()]
@@ -104,7 +100,7 @@ _OTHERWISE = ("binary", "date", "timestamp", "timestamp_ntz", "interval")
 def _node(where: str, prop: Property | None, kind: DataType, to: _RowSchema) -> Node:
     if kind.name in _EXACT:
         return dict(_EXACT[kind.name])
-    inside = list(zip(inner(prop, kind), kind.parts, strict=True))
+    inside = parts(prop, kind)
     if kind.name == "struct":
         fields = {
             name: _described(f"{where}.{name}", *part, to)

@@ -9,7 +9,7 @@ from dq.contracts.escaping import spark_literal, spark_name_in_file
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import commented
-from dq.registry.exporting import Exported, ExportKind, Losses, columns, inner, words
+from dq.registry.exporting import Exported, ExportKind, Losses, columns, parts, words
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
@@ -59,7 +59,7 @@ def _comment(where: str, value: str | None, losses: Losses) -> str:
 
 
 def _type(where: str, prop: Property | None, kind: DataType, losses: Losses) -> str:
-    inside = list(zip(inner(prop, kind), kind.parts, strict=True))
+    inside = parts(prop, kind)
     if kind.name == "struct":
         fields = [
             f"{spark_name_in_file(name)}: {_type(f'{where}.{name}', one, part, losses)}"
@@ -70,8 +70,8 @@ def _type(where: str, prop: Property | None, kind: DataType, losses: Losses) -> 
         return f"STRUCT<{', '.join(fields)}>"
     if kind.parts:
         signs = {"array": ("[]",), "map": (".^", ".*")}[kind.name]
-        parts = [_type(f"{where}{sign}", *part, losses) for sign, part in zip(signs, inside, strict=True)]
-        return f"{kind.name.upper()}<{', '.join(parts)}>"
+        types = [_type(f"{where}{sign}", *part, losses) for sign, part in zip(signs, inside, strict=True)]
+        return f"{kind.name.upper()}<{', '.join(types)}>"
     return str(kind).upper()
 
 
