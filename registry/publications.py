@@ -28,7 +28,7 @@ from dq.contracts.model import Contract, SchemaObject, identity
 from dq.contracts.model import key as contract_key
 from dq.contracts.shared.outcome import DqError, UsageError
 from dq.contracts.types import DataType
-from dq.lake.paths import partition_folder
+from dq.lake.storage import partition_folder
 from dq.registry.catalog import Values
 from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, kind_of
 from dq.registry.tables import consumer_notice

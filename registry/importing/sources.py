@@ -16,8 +16,7 @@ from dq.contracts.types import DataType, NotAType, parse
 from dq.contracts.yaml import source as yaml_source
 from dq.lake.delta import LOG_FOLDER
 from dq.lake.iceberg import METADATA_FOLDER
-from dq.lake.paths import is_data_path, unescaped
-from dq.lake.storage import content, files_below, reading
+from dq.lake.storage import content, files_below, is_data_path, reading, unescaped
 from dq.lake.types import from_iceberg
 from dq.registry.importing import STRING, FoundColumn, FoundTable, Said, TextGuess, foreign
 from dq.registry.table import ReaderTerms, TableColumn, TableSpec
