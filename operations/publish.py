@@ -38,22 +38,31 @@ from dq.operations.check import earlier, name_of, others
 from dq.operations.runtime.context import World, aware, here, located
 from dq.operations.runtime.spark import label as label_jobs
 from dq.operations.runtime.spark import opened, session
+from dq.registry import publications
+from dq.registry import publish_audit as delta_table
 from dq.registry.catalog import Catalog
-from dq.registry.publishing import audit as delta_table
-from dq.registry.publishing import notices
-from dq.registry.publishing.audit import (
+from dq.registry.publications import (
+    LEASE,
+    DeliveryEvent,
+    JsonLines,
+    Notifier,
+    Publication,
+    WaitingNotices,
+    partition_values,
+    publication,
+    tell,
+    unsent,
+)
+from dq.registry.publish import Published, ReceiptBook, knows_run, newest_revision
+from dq.registry.publish import publish as publish_once
+from dq.registry.publish_audit import (
     IcebergTable,
     StagedFolder,
     StagedSnapshot,
     of_partition,
     staged_folder,
 )
-from dq.registry.publishing.notices import LEASE, JsonLines, Notifier, WaitingNotices, tell, unsent
-from dq.registry.publishing.publication import DeliveryEvent, Publication, partition_values, publication
-from dq.registry.publishing.publish import Published, ReceiptBook, knows_run, newest_revision
-from dq.registry.publishing.publish import publish as publish_once
-from dq.registry.table import TableSpec, fold_location
-from dq.registry.table_specs import specs
+from dq.registry.table import TableSpec, fold_location, specs
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
@@ -126,11 +135,11 @@ def send_pending(world: World) -> tuple[int, list[WaitingNotices]]:
     """Sends what waits and is sent from here; how many were taken, and what waits still, each with why."""
     store = world.store()
     with store.read() as tx:
-        waiting = [one.target for one in notices.waiting(tx)]
+        waiting = [one.target for one in publications.waiting(tx)]
     places = senders(world, waiting)
     sent = tell(store, places, lambda: datetime.now(UTC), most=_MOST)
     with store.read() as tx:
-        left = notices.waiting(tx)
+        left = publications.waiting(tx)
     return sent, [
         replace(one, problem=one.problem or (_TAKEN if one.target in places else _FOREIGN)) for one in left
     ]
@@ -160,7 +169,7 @@ class CatalogChoice:
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """What was delivered; see `registry.publishing.publish` for `redelivery` and `run`.
+    """What was delivered; see `registry.publish` for `redelivery` and `run`.
 
     `folder` is where its files lie, where that is not below the table's place as Hive would have it.
     """

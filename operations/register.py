@@ -40,11 +40,10 @@ from dq.operations.registry_files import RULE, Loaded, each, load
 from dq.operations.runtime.context import World, called, is_root, located, registry_root
 from dq.operations.runtime.spark import opened
 from dq.operations.subscriptions import AgreedSubscriptions, gathered
-from dq.registry.apply import Logged, RegisterRun, Result, apply, latest, propose, recall
-from dq.registry.catalog import Catalog
-from dq.registry.diff import (
+from dq.registry.catalog import (
     Action,
     ActionKind,
+    Catalog,
     CatalogPlan,
     Grade,
     PlanStep,
@@ -52,9 +51,9 @@ from dq.registry.diff import (
     StepResult,
     TableChange,
 )
-from dq.registry.landing_zone.template import Domain, LandingZone, template
-from dq.registry.plan import WholeRegistry, limit
-from dq.registry.scheduler.plan import service_of
+from dq.registry.landing_zone import Domain, LandingZone, template
+from dq.registry.plan import Logged, RegisterRun, Result, WholeRegistry, apply, latest, limit, propose, recall
+from dq.registry.schedules import service_of
 from dq.registry.table import (
     CONTRACT,
     CONTRACT_VERSION,
@@ -64,8 +63,8 @@ from dq.registry.table import (
     Key,
     TableSpec,
     UnsayableTerms,
+    specs,
 )
-from dq.registry.table_specs import specs
 from dq.store.engine import Store
 from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import Aspect, Judged
@@ -75,7 +74,7 @@ from dq.validators.lint import Gate, judge_subscriptions, rules_of
 from dq.validators.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from dq.registry.scheduler.plan import SchedulePlan, ScheduleTerms, WantedSchedules
+    from dq.registry.schedules import SchedulePlan, ScheduleTerms, WantedSchedules
 
 
 # What `dq register` keeps beside the tables of a catalog: steps, results, and how they are shown.
@@ -502,7 +501,7 @@ def schedule_terms(world: World, catalog: str, registry: str) -> ScheduleTerms |
     settings = world.settings
     if not settings.schedule_target:
         return None
-    from dq.registry.scheduler.plan import ScheduleTerms
+    from dq.registry.schedules import ScheduleTerms
 
     service_of(settings.schedule_target)
     forms = (
@@ -535,8 +534,8 @@ def keep_schedules(run: TablesRun, terms: ScheduleTerms, *, whole: bool) -> tupl
 
     Without the `whole` registry none is pruned.
     """
-    from dq.registry.scheduler.client import connect_scheduler
-    from dq.registry.scheduler.plan import ScheduleNotes, apply_schedules, plan_schedules, wanted_schedules
+    from dq.registry.aws.scheduler import connect_scheduler
+    from dq.registry.schedules import ScheduleNotes, apply_schedules, plan_schedules, wanted_schedules
 
     request, contracts = run.request, run.contracts
     in_force = [one for one in contracts if one.status not in NOT_IN_FORCE or one.status == RETIRED]
@@ -580,7 +579,7 @@ def _waiting(wanted: WantedSchedules, run: TablesRun) -> set[str]:
 
 def _clock_changes(world: World, wanted: WantedSchedules, plan: SchedulePlan) -> Iterator[str]:
     """Of each promise that is scheduled anew, the first night on which EventBridge counts otherwise."""
-    from dq.registry.scheduler.plan import RemoveSchedule, as_schedules
+    from dq.registry.schedules import RemoveSchedule, as_schedules
 
     written = [step.entry for step in plan.steps if not isinstance(step, RemoveSchedule)]
     for promise in dict.fromkeys(one.promise for one in written if one.enabled):
@@ -622,9 +621,15 @@ def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
 
 def govern(run: TablesRun, agreed: AgreedSubscriptions) -> Governed:
     """Plan Lake Formation for the tables of a plan of the catalog, and apply it where asked."""
-    from dq.registry.lake_formation.client import connect_lake
-    from dq.registry.lake_formation.desired import wanted_grants, wanted_tags
-    from dq.registry.lake_formation.plan import LakeTerms, apply_lake, plan_lake
+    from dq.registry.aws.lake_formation import (
+        LakeNotes,
+        LakeTerms,
+        apply_lake,
+        connect_lake,
+        plan_lake,
+        wanted_grants,
+        wanted_tags,
+    )
 
     settings, today = run.world.settings, run.world.now().date()
     parts, contracts, request = settings.lake_formation, run.contracts, run.request
@@ -643,13 +648,14 @@ def govern(run: TablesRun, agreed: AgreedSubscriptions) -> Governed:
         unclear=agreed.unclear,
         behind=run.behind,
     )
+    notes = LakeNotes(run.store, run.catalog_id)
     try:
         lake = connect_lake(request.role_arn, request.catalog_id, run.catalog_id.split(":")[1])
-        made = plan_lake(lake, run.store, run.catalog_id, terms)
+        made = plan_lake(lake, notes, terms)
     except Unreadable as error:
         # What became of the tables is told all the same.
         return Governed(_LAKE_FORMATION, findings=agreed.findings, error=error)
-    done = apply_lake(lake, run.store, run.catalog_id, made) if request.apply else []
+    done = apply_lake(lake, notes, made) if request.apply else []
     return Governed(_LAKE_FORMATION, made.steps, made.notes, done, agreed.findings)
 
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dq.cli.terminal import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.operations.register import Governed, RegisterOutcome, governed_lines
-from dq.registry.apply import Ending, Logged, Result
-from dq.registry.diff import Action, ActionKind, CatalogPlan
-from dq.registry.plan import change_lines, render
+from dq.registry.catalog import Action, ActionKind, CatalogPlan
+from dq.registry.plan import Ending, Logged, Result, change_lines, render
 from dq.validators.compat.classification import Verdict
 from dq.validators.compat.classified_change import Aspect, Comparison, summary
 from dq.validators.reports.markdown import table

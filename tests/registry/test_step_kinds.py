@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dq.operations.register import Governed, governed_as_dict
-from dq.registry.diff import StepKind
-from dq.registry.lake_formation.desired import (
+from dq.registry.aws.lake_formation import (
     DataFilter,
     DefineTag,
     DropFilter,
@@ -16,7 +15,8 @@ from dq.registry.lake_formation.desired import (
     TakeBack,
     UntagColumns,
 )
-from dq.registry.scheduler.plan import ChangeSchedule, MakeSchedule, RemoveSchedule, ScheduleEntry
+from dq.registry.catalog import StepKind
+from dq.registry.schedules import ChangeSchedule, MakeSchedule, RemoveSchedule, ScheduleEntry
 
 ON = ("sales", "orders")
 ACME = GrantKey(*ON, "210987654321")
