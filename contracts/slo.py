@@ -16,7 +16,8 @@ from dq.contracts import extension
 from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, Node, SchemaObject, SlaProperty
 from dq.contracts.schedule.calendar import TZDATA_VERSION, DayEffect, FreeDays
-from dq.contracts.schedule.clock import Dialect, DstPolicy, Due, Note, Schedule, parse
+from dq.contracts.schedule.clock import DstPolicy, Due, Note, Schedule, parse
+from dq.contracts.schedule.cron import Dialect
 from dq.contracts.shared.outcome import (
     MONTHS,
     SECONDS,

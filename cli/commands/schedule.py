@@ -10,7 +10,8 @@ from dq.cli.context import at
 from dq.cli.terminal import output
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.calendar import zone
-from dq.contracts.schedule.clock import Dialect, DstPolicy, Note, Schedule
+from dq.contracts.schedule.clock import DstPolicy, Note, Schedule
+from dq.contracts.schedule.cron import Dialect
 from dq.contracts.shared.outcome import TextFault
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.notify import local_time

@@ -1,4 +1,4 @@
-"""Fields of a cron expression, and which civil dates of a month they name, read strictly."""
+"""Cron expressions read strictly: their fields, their dialects, and the dates that they name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,24 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
 
 from dq.contracts.shared.outcome import TextFault
+
+
+class Dialect(StrEnum):
+    """Which cron a schedule is written in.
+
+    `unix`: five fields. `seconds_first`: six fields, the first is one literal second. `eventbridge`:
+    `cron(minute hour day month weekday year)` of AWS, in which Sunday is 1.
+    """
+
+    UNIX = "unix"
+    SECONDS_FIRST = "seconds_first"
+    EVENTBRIDGE = "eventbridge"
+
 
 # The days of a schedule: which civil dates of a month its day, month, weekday and year fields name.
 #
@@ -185,7 +199,7 @@ _NTH = re.compile(r"(\d|[A-Z]{3})#(\d+)", re.ASCII)
 
 
 class FieldError(Exception):
-    """Carries a fault out of the depth of one expression; it never leaves `expression.parse`."""
+    """Carries a fault out of the depth of one expression; it leaves `read` alone."""
 
     def __init__(self, code: str, message: str, mend: str) -> None:
         super().__init__(message)
@@ -348,3 +362,180 @@ def _unreadable(item: str, text: str, spec: Spec) -> FieldError:
 def _allowed(spec: Spec) -> str:
     names = f" or names {', '.join(spec.names)}" if spec.names else ""
     return f"Write numbers {spec.low}-{spec.high}{names}, ranges a-b, lists a,b, steps */n or a-b/n."
+
+
+# A whole expression: how many fields each dialect has, macros, `cron(...)`, and how date fields are joined.
+
+MACROS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_AWS = re.compile(r"cron\((.*)\)", re.ASCII | re.IGNORECASE)
+_BLANK = re.compile(r"[ \t]+", re.ASCII)
+_LONGEST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression as read. `minute` and `hour` are rewritten to plain numbers.
+
+    `wildcard`: one of those two started with `*`. `dates` names the fields of the date as they are written.
+    """
+
+    second: int
+    minute: str
+    hour: str
+    wildcard: bool
+    days: DayRule
+    dates: str
+
+
+def parse(text: str, dialect: Dialect) -> Expression | TextFault:
+    """The expression that a text means in a dialect, or the first fault found."""
+    try:
+        second, fields = _fields(text, dialect)
+    except FieldError as refused:
+        return refused.fault
+    minute, hour, day, month, weekday = fields[:5]
+    return Expression(
+        second,
+        minute.plain,
+        hour.plain,
+        minute.star or hour.star,
+        _day_rule(fields, dialect),
+        f"day-of-month {day.text!r}, month {month.text!r} and day-of-week {weekday.text!r}",
+    )
+
+
+def _fields(text: str, dialect: Dialect) -> tuple[int, tuple[CronField, ...]]:
+    if len(text) > _LONGEST:
+        raise FieldError(
+            "CRON_LONG", f"The schedule has {len(text)} characters.", f"Write at most {_LONGEST}."
+        )
+    if dialect is Dialect.EVENTBRIDGE:
+        return 0, _eventbridge(text)
+    _refuse_foreign(text, dialect)
+    parts = _BLANK.split(_macro(text) if text.startswith("@") else text)
+    second = 0
+    if dialect is Dialect.SECONDS_FIRST and not text.startswith("@"):
+        _refuse_count(parts, text, 6, "seconds_first: second minute hour day-of-month month day-of-week")
+        second, parts = _second(parts[0]), parts[1:]
+    _refuse_count(parts, text, 5, "unix: minute hour day-of-month month day-of-week")
+    _refuse_swapped(parts, text)
+    return second, tuple(read(part, spec) for part, spec in zip(parts, UNIX, strict=True))
+
+
+def _refuse_foreign(text: str, dialect: Dialect) -> None:
+    """Texts of another tool, each with its way home."""
+    if not text.split():
+        raise FieldError("CRON_FIELDS", "The schedule is empty.", "Write five fields, such as 0 6 * * *.")
+    if text.lower().startswith(("cron(", "rate(")):
+        raise FieldError(
+            "CRON_DIALECT",
+            f"{text!r} is an AWS expression, and the dialect is {dialect.value}.",
+            "Set `dialect: eventbridge`.",
+        )
+    if "=" in text.split()[0]:
+        raise FieldError(
+            "CRON_ZONE",
+            f"{text.split()[0]!r} in front of the schedule is not part of it.",
+            "Write the zone in the field `timezone`.",
+        )
+
+
+def _macro(text: str) -> str:
+    if expansion := MACROS.get(text.lower()):
+        return expansion
+    reason = (
+        "has no time on the clock: it runs when a machine starts."
+        if text == "@reboot"
+        else "is no macro of cron."
+    )
+    raise FieldError("CRON_MACRO", f"{text!r} {reason}", f"Write five fields, or one of {', '.join(MACROS)}.")
+
+
+def _refuse_count(parts: list[str], text: str, wanted: int, form: str) -> None:
+    if len(parts) == wanted:
+        return
+    mend = f"Write {wanted} fields, {form}."
+    if wanted == 5 and len(parts) == 6:
+        mend = f"Leave the seconds out, or set `dialect: seconds_first`. {mend}"
+    raise FieldError("CRON_FIELDS", f"{text!r} has {len(parts)} field{'s' * (len(parts) != 1)}.", mend)
+
+
+def _second(text: str) -> int:
+    if text.isascii() and text.isdecimal():
+        (value,) = read(text, SECOND).values
+        return value
+    raise FieldError(
+        "CRON_TOO_FREQUENT",
+        f"Second {text!r} asks for more than one delivery a minute.",
+        "Write one literal second, such as 0.",
+    )
+
+
+def _refuse_swapped(parts: list[str], text: str) -> None:
+    """`0 30 * * *`, which even the ODCS standard shows: minute and hour changed places."""
+    minute, hour = parts[0], parts[1]
+    if not (minute.isdecimal() and hour.isdecimal() and len(hour) < 3):
+        return
+    if 24 < int(hour) <= 59 and int(minute) <= 23:
+        swapped = " ".join((hour, minute, *parts[2:]))
+        raise FieldError(
+            "CRON_RANGE",
+            f"hour {hour} in {text!r} is out of 0-23.",
+            f"The minute stands first: perhaps {swapped!r} was meant.",
+        )
+
+
+def _eventbridge(text: str) -> tuple[CronField, ...]:
+    wrapped = _AWS.fullmatch(text)
+    if wrapped is None:
+        raise FieldError(
+            "EB_RATE" if text.lower().startswith("rate(") else "EB_FIELDS",
+            f"{text!r} is not of the form cron(...).",
+            "Write cron(minute hour day-of-month month day-of-week year), such as cron(0 6 * * ? *).",
+        )
+    parts = _BLANK.split(wrapped[1].strip(" \t"))
+    if len(parts) != 6:
+        raise FieldError(
+            "EB_FIELDS",
+            f"{text!r} has {len(parts)} fields, EventBridge wants six.",
+            "Write cron(minute hour day-of-month month day-of-week year); the year is mostly *.",
+        )
+    if (parts[2] == "?") == (parts[4] == "?"):
+        raise FieldError(
+            "EB_DOM_DOW",
+            f"Day-of-month {parts[2]!r} and day-of-week {parts[4]!r} in {text!r}: exactly one must be '?'.",
+            "Write ? for the one that does not matter.",
+        )
+    parts = ["*" if part == "?" and index in (2, 4) else part for index, part in enumerate(parts)]
+    fields = tuple(read(part, spec) for part, spec in zip(parts, EVENTBRIDGE, strict=True))
+    for mark, field in (("W", fields[2]), ("#", fields[4])):
+        if mark in field.text.upper() and "," in field.text:
+            raise FieldError(
+                "EB_SPECIAL",
+                f"{field.text!r} lists more than one value beside '{mark}', which EventBridge refuses.",
+                f"Write the value with {mark} alone, and one schedule for each.",
+            )
+    return fields
+
+
+def _day_rule(fields: tuple[CronField, ...], dialect: Dialect) -> DayRule:
+    day, month, weekday = fields[2:5]
+    sunday = 1 if dialect is Dialect.EVENTBRIDGE else 0
+    return DayRule(
+        days=day.values,
+        special_days=day.special_days,
+        months=tuple(sorted(month.values)),
+        weekdays=frozenset((value - sunday) % 7 for value in weekday.values),
+        special_weekdays=weekday.special_weekdays,
+        # Vixie cron looks at the first character only, so `*/2` joins with AND too.
+        both=day.star or weekday.star,
+        years=None if len(fields) < 6 or fields[5].text == "*" else fields[5].values,
+    )

@@ -95,7 +95,7 @@ def test_a_delivery_moves_into_the_next_month_and_year() -> None:
 
 
 def test_a_delivery_of_the_last_year_moves_beyond_it() -> None:
-    from dq.contracts.schedule.clock import Dialect
+    from dq.contracts.schedule.cron import Dialect
 
     calendar = FreeDays(weekdays_only=True, holidays=("US",), free_days=DayEffect.MOVE)
     # 31 December 2028 is a Sunday, the day after a holiday.

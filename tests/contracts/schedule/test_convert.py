@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.schedule import clock
-from dq.contracts.schedule.clock import Dialect, DstPolicy, Schedule, parse
+from dq.contracts.schedule.clock import DstPolicy, Schedule, parse
+from dq.contracts.schedule.cron import Dialect
 from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.

@@ -13,7 +13,8 @@ from fakes.glue import GlueShim
 from fakes.scheduler import TARGET, promising
 
 from dq.cli.main import run
-from dq.contracts.schedule.clock import Dialect, Schedule, parse
+from dq.contracts.schedule.clock import Schedule, parse
+from dq.contracts.schedule.cron import Dialect
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2027, 1, 1, tzinfo=UTC)
