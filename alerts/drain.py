@@ -386,6 +386,12 @@ class Outstanding:
         return f"{self.channel}:{self.target}" if self.target else self.channel
 
 
+def is_empty(tx: Connection) -> bool:
+    """Whether every message was sent or dropped, so that a drain has nothing to do."""
+    unsettled = outbox.c.state.in_((*WAITING, OutboxStatus.DEAD))
+    return tx.execute(select(outbox.c.id).where(unsettled).limit(1)).first() is None
+
+
 def refused(tx: Connection) -> list[Outstanding]:
     """What places have refused, until they take it or somebody dismisses it; the oldest first."""
     return _asked(tx, _REFUSED, None)

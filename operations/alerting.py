@@ -232,7 +232,7 @@ def _value(world: World, setting: ChannelSetting, variable: str) -> str | None:
     """From the variable; a secret may stand in a file that `<VARIABLE>_FILE` names."""
     file = world.environment.get(variable + _FILE) if setting.secret else None
     if file is None:
-        settings = world.environment if setting.secret else world.settings.variables()
+        settings = world.environment if setting.secret else world.settings.variables
         return settings.get(variable)
     return secret_in(Path(file), variable + _FILE)
 
@@ -593,6 +593,9 @@ def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence
 
 def reroute(world: World, store: Store, contracts: Iterable[Contract], channel: str) -> None:
     """Tells of what a place refused where the contract names another place by now."""
+    with store.read() as tx:
+        if not outstanding.refused(tx):
+            return
     by_key = {contract.key: contract for contract in contracts}
     platform = platform_route(channel, world.settings)
 
@@ -602,9 +605,6 @@ def reroute(world: World, store: Store, contracts: Iterable[Contract], channel: 
             return None
         return [*matching(routes(contract, channel, world.settings), severity), platform, CONSOLE]
 
-    with store.read() as tx:
-        if not outstanding.refused(tx):
-            return
     with store.write() as tx:
         outstanding.reroute(tx, places, world.now())
 
@@ -620,25 +620,46 @@ def send(
     What has to wait is waited for as long as `patience`, by default as the settings say. Files are written
     only where the operator names them, by a setting or as the `channel` of all alerts.
     """
-    opened: dict[str, Open] = {}
-    unset: dict[str, str] = {}
+    settings: dict[str, dict[str, str]] = {}
+    unset: dict[str, str | DqError] = {}
     mistakes: list[UsageError] = []
     for name, one in channels.load().items():
         if name in FILES and not world.settings.file_channels and channel.partition(":")[0] != name:
             unset[name] = "it is off. Allow a folder for it: DQ_FILE_CHANNELS=FOLDER."
             continue
         try:
-            settings = settings_of(world, one)
+            settings[name] = settings_of(world, one)
         except UsageError as error:
             mistakes.append(error)
-            unset[name] = str(error)
-            continue
+            unset[name] = error
+    tell_mornings(store, world.now())
+    with store.read() as tx:
+        idle = outstanding.is_empty(tx)
+    drained = Drained() if idle else _drained(world, store, channel, patience, settings, unset)
+    if mistakes:
+        # A secret that cannot be read: after all others have been told.
+        for text in undelivered(drained):
+            world.note(text)
+        raise mistakes[0]
+    return drained
+
+
+def _drained(
+    world: World,
+    store: Store,
+    channel: str,
+    patience: timedelta | None,
+    settings: Mapping[str, Mapping[str, str]],
+    unset: dict[str, str | DqError],
+) -> Drained:
+    """What came of the outbox through the channels that have `settings`; `unset` is why others have none."""
+    opened: dict[str, Open] = {}
+    for name, own in settings.items():
         try:
-            opened[name] = one.open(settings, world.messages.alert)
+            opened[name] = channels.load()[name].open(own, world.messages.alert)
         except DqError as error:
             # One that is not set up matters only when something waits for it.
-            unset[name] = str(error)
-    tell_mornings(store, world.now())
+            unset[name] = error
     drained = drain(
         store,
         opened,
@@ -648,14 +669,8 @@ def send(
         jitter=random.random,
         fallbacks=list(dict.fromkeys([platform_route(channel, world.settings), CONSOLE])),
     )
-    broken = {name: unset.get(name, reason) for name, reason in drained.broken.items()}
-    drained = replace(drained, broken=broken)
-    if mistakes:
-        # A secret that cannot be read: after all others have been told.
-        for text in undelivered(drained):
-            world.note(text)
-        raise mistakes[0]
-    return drained
+    broken = {name: str(unset.get(name, reason)) for name, reason in drained.broken.items()}
+    return replace(drained, broken=broken)
 
 
 def _running(world: World) -> Callable[[], datetime]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 from dq.alerts.channel import Channel
 from dq.contracts.shared import install
 
 
+@cache
 def load() -> dict[str, Channel]:
     """Every channel on the shelf by id."""
     return install.load(sys.modules[__name__], "CHANNEL", Channel)

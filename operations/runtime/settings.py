@@ -241,12 +241,14 @@ class Settings:
         "Another address of PagerDuty's Events API, such as the EU's. By default events.pagerduty.com.",
     )
     file: Path | None = None
+    variables: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    """The settings of channels as the variables that their shelf knows."""
 
-    def variables(self) -> dict[str, str]:
-        """The settings of channels as the variables that their shelf knows."""
+    def __post_init__(self) -> None:
         found = {row.variable: getattr(self, row.name) for row in TABLE}
         texts = {name: ",".join(each) for name, each in found.items() if isinstance(each, tuple)}
-        return {name: each for name, each in found.items() if isinstance(each, str)} | texts
+        plain = {name: each for name, each in found.items() if isinstance(each, str)}
+        object.__setattr__(self, "variables", plain | texts)
 
 
 @dataclass(frozen=True, slots=True)
