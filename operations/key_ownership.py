@@ -181,6 +181,8 @@ def close_withdrawn(world: World, store: Store, loaded: Loaded) -> None:
     for contract in loaded.contracts:
         if contract.status in NOT_IN_FORCE:
             reasons[contract.key] = f"The contract is {contract.status} now."
+    if not reasons:
+        return
     with store.read() as tx:
         left = incidents.unresolved(tx, list(reasons))
     if not left and not loaded.gone:

@@ -362,6 +362,7 @@ def judge(world: World, store: Store, request: WatchRequest, lookout: Lookout) -
     scope = request.scope(world)
     with store.read() as tx:
         looked_at = heartbeat.looked_at(tx, scope)
+        terms = compliance.stored_terms(tx, {*(contract.key for contract in loaded.contracts), *loaded.gone})
     alerting.keep(store, loaded, paths)
     done = tick(
         store,
@@ -376,9 +377,7 @@ def judge(world: World, store: Store, request: WatchRequest, lookout: Lookout) -
         lookout=lookout,
         looked_at=looked_at,
     )
-    with store.read() as tx:
-        stored = compliance.stored_terms(tx, {*(contract.key for contract in loaded.contracts), *loaded.gone})
-    news = compliance.changed_terms(stored, compliance.terms_of(promises), ended)
+    news = compliance.changed_terms(terms, compliance.terms_of(promises), ended)
     with store.write() as tx:
         heartbeat.note_look(tx, scope, now)
         compliance.write_terms(tx, news)
@@ -427,17 +426,15 @@ def _doubt(world: World, store: Store, *, trusted: bool) -> str | None:
     """Why this tick may not judge; else None, and it is the last one from now on."""
     now, real = world.now(), world.as_of is None
     uptime = world.uptime() if real else None
-    with store.read() as tx:
-        reason = heartbeat.doubt(tx, now, real=real, uptime=uptime)
-    reason = reason or heartbeat.to_come(now, replace(world, as_of=None).now())
-    if reason is not None and not trusted:
-        if uptime is not None:
-            with store.write() as tx:
-                heartbeat.note_doubt(tx, now, uptime)
-        return reason
+    ahead = heartbeat.to_come(now, replace(world, as_of=None).now())
     with store.write() as tx:
-        heartbeat.beat(tx, now, uptime)
-    return None
+        reason = heartbeat.doubt(tx, now, real=real, uptime=uptime) or ahead
+        if reason is None or trusted:
+            heartbeat.beat(tx, now, uptime)
+            return None
+        if uptime is not None:
+            heartbeat.note_doubt(tx, now, uptime)
+    return reason
 
 
 def delivery_as_dict(cycle: Cycle) -> Mapping[str, object]:

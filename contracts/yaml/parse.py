@@ -153,13 +153,12 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
     names = {key: _name(server.type, key, odcs) for key in (*kind.required, *kind.optional)}
     known = set(names.values())
     for key, value in written.items():
-        at, path = server.at(key), server.path(key)
         if key == PLACE:
             continue
         if key not in known:
             message = f"a server of type {server.type!r} has no key {key!r}."
             mend = suggestion(key, [*known, *Server.model_fields], f"It takes {', '.join(sorted(known))}.")
-            yield mistake("unknown-key", message, mend, server.place.at_key(key), path)
+            yield mistake("unknown-key", message, mend, server.place.at_key(key), server.path(key))
         elif value is None:
             yield empty(server.place, key)
         elif not _fits(key, value, odcs):
@@ -170,7 +169,7 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
                 message, mend = f"port must be a whole number, not {read_as(value)}.", "Write port: 5432."
             elif isinstance(value, (dict, list)):
                 message, mend = f"{key} must be text, not {read_as(value)}.", f"Write '{key}: …'."
-            yield mistake("wrong-type", message, mend, at, path)
+            yield mistake("wrong-type", message, mend, server.at(key), server.path(key))
     required = kind.required
     if server.type in versions.EARLIER_REQUIRED and odcs < versions.EARLIER_REQUIRED[server.type][1]:
         required += versions.EARLIER_REQUIRED[server.type][0]

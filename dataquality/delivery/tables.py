@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -32,6 +33,7 @@ KEY = ("contract", "object", "slo")
 AT_ONCE = 500
 
 
+@cache
 def key_of(table: Table) -> list[Column[Any]]:
     """The columns that name the SLO of a row."""
     return [table.c[name] for name in KEY]
@@ -42,9 +44,9 @@ def is_of(table: Table, key: Sequence[object]) -> ColumnElement[bool]:
     return and_(*(column == value for column, value in zip(key_of(table), key, strict=False)))
 
 
-def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+def parts(items: Sequence[T]) -> list[Sequence[T]]:
     """All of them, so many at once as a statement may have."""
-    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
+    return [items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE)]
 
 
 # The tables of deliveries, on the store's shared MetaData.
