@@ -16,7 +16,7 @@ from dq.alerts.incident import STORM, Incident
 from dq.alerts.incident_store import PastStep, rewound, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
-from dq.dataquality.checks.row_count_anomaly import Tolerance
+from dq.contracts.metrics import Against
 from dq.dataquality.clauses.quality_rule import Band, Counted, same_kind, time_of, usual
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.cycle import OPEN, Kept
@@ -107,7 +107,7 @@ def _messages(tx: Connection, ids: Sequence[str]) -> dict[str, list[SentMessage]
 # What checks found of many products, and how many rows their deliveries had.
 
 # The band as the rule of unusual row counts draws it, when it says nothing else.
-_TERMS = Tolerance()
+_TERMS = Against("usual")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +179,7 @@ def _rows(tx: Connection, contract: str, one: str, now: datetime) -> RowCounts |
 def _band(earlier: Sequence[Counted], last: Counted, now: datetime) -> Band | None:
     if len(earlier) < _TERMS.minimum:
         return None
-    here = min(last.of, now)
-    return usual(
-        earlier,
-        here,
-        runs=_TERMS.runs,
-        deviations=_TERMS.deviations,
-        slack=_TERMS.slack,
-        direction=_TERMS.direction,
-    )
+    return usual(earlier, min(last.of, now), _TERMS)
 
 
 # When the watcher was heard, and whether what pages say may be relied on.

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import physical_type
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, refuse
-from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.model.column import Column, columns
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, refuse
+from dq.dataquality.clauses.kind import of_properties
 from dq.dataquality.model.predicate import FLOATS, Compare, IsNaN, Operator, Path, Predicate, any_of
 from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.sql.values import literal, logical, shown
@@ -32,34 +30,29 @@ _BOUNDS: dict[str, tuple[str, Operator, str, str]] = {
 }
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        for key, (attribute, *_words) in _BOUNDS.items():
-            bound = getattr(prop.logical_type_options, attribute, None)
-            if bound is not None:
-                yield _clause(one, prop, column, key, bound)
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    for key, (attribute, *_words) in _BOUNDS.items():
+        bound = getattr(keys.options, attribute, None)
+        if bound is not None:
+            yield _clause(keys, key, bound)
 
 
-def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: object) -> Clause:
+def _clause(keys: PropertyKeys, key: str, bound: object) -> Clause:
     _, comparison, allowed, complaint = _BOUNDS[key]
-    made = of_option("bounds", one, prop, column, key, allowed.format(shown(bound)))
+    made = keys.option(key, allowed.format(shown(bound)))
     try:
-        limit = literal(prop, bound)
+        limit = literal(keys.property, bound)
     except Unusable as error:
         return refuse(made, str(error))
-    floating = _may_float(prop)
+    promised = physical_type(keys.property)
+    floating = promised.name in FLOATS if promised else logical(keys.property) == "number"
 
     def breaks(value: Path) -> Predicate:
         outside = Compare(value, comparison, limit)
         # NaN stands above every number, so that a minimum alone would let it pass.
         return any_of(outside, IsNaN(value)) if floating else outside
 
-    return asking(made, RowTest(column.where(breaks), complaint.format(shown(bound))))
+    return asking(made, RowTest(keys.column.where(breaks), complaint.format(shown(bound))))
 
 
-def _may_float(prop: Property) -> bool:
-    promised = physical_type(prop)
-    return promised.name in FLOATS if promised else logical(prop) == "number"
-
-
-CHECK = CheckKind("bounds", __doc__, clauses)
+CHECK = of_properties("bounds", __doc__, clauses)

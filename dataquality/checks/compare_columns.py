@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, terms_of
 from dq.dataquality.clauses.metric_rule import (
     ColumnMeasure,
@@ -47,9 +46,6 @@ def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return count(all_of(where, breaks(asked))), count(where)
 
 
-MEASURE = ColumnMeasure(MEASURES["compareColumns"], asks, share)
-
-
 def clause_of(rule: Rule) -> Clause:
     clause = metric_clause(rule)
     if not isinstance(clause.ask, KindTerms):
@@ -65,4 +61,4 @@ def clause_of(rule: Rule) -> Clause:
 _SIGNS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "!=": "<>"}
 
 
-CHECK = replace(kind_of(MEASURE, __doc__), rule=clause_of)
+CHECK = replace(kind_of("compareColumns", __doc__, ColumnMeasure(asks, share)), rule=clause_of)

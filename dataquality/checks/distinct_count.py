@@ -11,8 +11,6 @@ Mend: Find the missing source, or correct the bound.
 
 from __future__ import annotations
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import ColumnMeasure, different, kind_of, share
 
-MEASURE = ColumnMeasure(MEASURES["distinctCount"], different, share)
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = kind_of("distinctCount", __doc__, ColumnMeasure(different, share))

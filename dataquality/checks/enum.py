@@ -13,18 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_property
-from dq.dataquality.clauses.kind import CheckKind
+from dq.dataquality.clauses.clause import Clause, PropertyKeys
+from dq.dataquality.clauses.kind import of_properties
 from dq.dataquality.clauses.quality_rule import one_of
-from dq.dataquality.model.column import columns
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        if prop.enum:
-            made = of_property("enum", one, prop, column, "enum", "")
-            yield one_of(made, prop, column, [entry.value for entry in prop.enum])
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    prop = keys.property
+    if prop.enum:
+        yield one_of(keys.clause("enum", ""), prop, keys.column, [entry.value for entry in prop.enum])
 
 
-CHECK = CheckKind("enum", __doc__, clauses)
+CHECK = of_properties("enum", __doc__, clauses)

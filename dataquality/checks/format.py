@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.model import Property
 from dq.contracts.sql import text as sql
 from dq.contracts.types import physical_type
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, documented, left_out, of_option
-from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.model.column import Column, columns
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, documented, left_out
+from dq.dataquality.clauses.kind import of_properties
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import INTEGERS, TEXTS, Compare, Operator, Path, Predicate, any_of
 from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.sql import values
@@ -42,16 +42,13 @@ FORMATS = {
 _MOST = 10**sql.MAX_DIGITS - 1
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        options = prop.logical_type_options
-        if options and options.format is not None:
-            made = of_option("format", one, prop, column, "format", f"format {options.format}")
-            find = _KINDS.get(logical(prop))
-            kind = logical(prop) or "an unknown type"
-            yield (
-                find(made, prop, column, options.format) if find else left_out(made, f"{kind} has no formats")
-            )
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    if keys.options and (name := keys.options.format) is not None:
+        made, kind = keys.option("format", f"format {name}"), logical(keys.property)
+        if find := _KINDS.get(kind):
+            yield find(made, keys.property, keys.column, name)
+        else:
+            yield left_out(made, f"{kind or 'an unknown type'} has no formats")
 
 
 def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
@@ -112,4 +109,4 @@ _KINDS: dict[str, Callable[[Clause, Property, Column, str], Clause]] = {
 }
 
 
-CHECK = CheckKind("format", __doc__, clauses)
+CHECK = of_properties("format", __doc__, clauses)

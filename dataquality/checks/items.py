@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.model import Property
 from dq.contracts.types import physical_type
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option
-from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.model.column import columns
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking
+from dq.dataquality.clauses.kind import of_properties
 from dq.dataquality.model.predicate import Compare, Entries, Operator, Path, Predicate, Present, Repeats, Size
 
 # Key -> (attribute, type, comparison of a size that breaks it, allowed, complaint).
@@ -31,21 +30,18 @@ _SIZES: dict[str, tuple[str, str, Operator, str, str]] = {
 }
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        options = prop.logical_type_options
-        for key, (attribute, kind, comparison, allowed, complaint) in _SIZES.items():
-            bound = getattr(options, attribute, None)
-            if bound is None:
-                continue
-            made = of_option("items", one, prop, column, key, allowed.format(bound))
-            fields = _fields(prop) if kind == "map" else ()
-            breaks = column.where(partial(_breaks, kind, fields, comparison, bound))
-            complaint = complaint.replace("entries", "fields") if fields else complaint
-            yield asking(made, RowTest(breaks, complaint))
-        if options is not None and options.unique_items:
-            made = of_option("items", one, prop, column, "uniqueItems", "no item twice")
-            yield asking(made, RowTest(column.where(Repeats), "repeat an item"))
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    for key, (attribute, kind, comparison, allowed, complaint) in _SIZES.items():
+        bound = getattr(keys.options, attribute, None)
+        if bound is None:
+            continue
+        fields = _fields(keys.property) if kind == "map" else ()
+        breaks = keys.column.where(partial(_breaks, kind, fields, comparison, bound))
+        complaint = complaint.replace("entries", "fields") if fields else complaint
+        yield asking(keys.option(key, allowed.format(bound)), RowTest(breaks, complaint))
+    if keys.options is not None and keys.options.unique_items:
+        breaks = keys.column.where(Repeats)
+        yield asking(keys.option("uniqueItems", "no item twice"), RowTest(breaks, "repeat an item"))
 
 
 def _breaks(kind: str, fields: tuple[str, ...], comparison: Operator, bound: int, value: Path) -> Predicate:
@@ -61,4 +57,4 @@ def _fields(prop: Property) -> tuple[str, ...]:
     return tuple(inner.column for inner in prop.properties)
 
 
-CHECK = CheckKind("items", __doc__, clauses)
+CHECK = of_properties("items", __doc__, clauses)

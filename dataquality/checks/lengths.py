@@ -12,37 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import physical_type
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, of_property
-from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.model.column import Column, columns
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking
+from dq.dataquality.clauses.kind import of_properties
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import Compare, Length, Operator
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        options = prop.logical_type_options
-        if options and options.min_length is not None:
-            made = of_option(
-                "lengths", one, prop, column, "minLength", f"at least {options.min_length} characters"
-            )
-            yield _counted(made, column, "<", options.min_length, "are shorter")
-        if options and options.max_length is not None:
-            made = of_option(
-                "lengths", one, prop, column, "maxLength", f"at most {options.max_length} characters"
-            )
-            yield _counted(made, column, ">", options.max_length, "are longer")
-        yield from _promised(one, prop, column)
-
-
-def _promised(one: SchemaObject, prop: Property, column: Column) -> Iterator[Clause]:
-    """`varchar(n)`: files hold no length, so that only the values can show whether it is kept."""
-    promised = physical_type(prop) if prop.physical_type else None
-    if promised and promised.name == "varchar" and promised.numbers:
-        most = promised.numbers[0]
-        made = of_property("lengths", one, prop, column, "physicalType", f"at most {most} characters")
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    options, column = keys.options, keys.column
+    if options and (least := options.min_length) is not None:
+        made = keys.option("minLength", f"at least {least} characters")
+        yield _counted(made, column, "<", least, "are shorter")
+    if options and (most := options.max_length) is not None:
+        made = keys.option("maxLength", f"at most {most} characters")
         yield _counted(made, column, ">", most, "are longer")
+    # Files hold no length of a `varchar(n)`: only the values can show whether it is kept.
+    promised = physical_type(keys.property) if keys.property.physical_type else None
+    if promised and promised.name == "varchar" and promised.numbers:
+        made = keys.clause("physicalType", f"at most {promised.numbers[0]} characters")
+        yield _counted(made, column, ">", promised.numbers[0], "are longer")
 
 
 def _counted(made: Clause, column: Column, comparison: Operator, bound: int, complaint: str) -> Clause:
@@ -50,4 +39,4 @@ def _counted(made: Clause, column: Column, comparison: Operator, bound: int, com
     return asking(made, RowTest(breaks, complaint))
 
 
-CHECK = CheckKind("lengths", __doc__, clauses)
+CHECK = of_properties("lengths", __doc__, clauses)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, left_out, of_property
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, left_out
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import columns
 from dq.dataquality.sql.values import logical_test
@@ -29,7 +29,7 @@ def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         test = logical_test(prop, contract.odcs)
         if test is None:
             continue
-        made = of_property("logical_type", one, prop, column, "logicalType", str(prop.logical_type))
+        made = PropertyKeys("logical_type", one, prop, column).clause("logicalType", str(prop.logical_type))
         if isinstance(test, str):
             yield left_out(made, test)
         else:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import (
     ColumnMeasure,
     Found,
@@ -35,5 +34,4 @@ def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return total / values if values else Nothing("no values")
 
 
-MEASURE = ColumnMeasure(MEASURES["mean"], asks, number, then)
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = kind_of("mean", __doc__, ColumnMeasure(asks, number, then))

@@ -11,7 +11,6 @@ Mend: Correct the data or the bound.
 
 from __future__ import annotations
 
-from dq.dataquality.clauses.metric_rule import extreme, kind_of
+from dq.dataquality.clauses.metric_rule import extreme
 
-MEASURE = extreme("min")
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = extreme("min", __doc__)

@@ -15,19 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_option
-from dq.dataquality.clauses.kind import CheckKind
+from dq.dataquality.clauses.clause import Clause, PropertyKeys
+from dq.dataquality.clauses.kind import of_properties
 from dq.dataquality.clauses.quality_rule import matching
-from dq.dataquality.model.column import columns
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        options = prop.logical_type_options
-        if options and options.pattern is not None:
-            made = of_option("pattern", one, prop, column, "pattern", f"matches {options.pattern}")
-            yield matching(made, column, options.pattern)
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    if keys.options and (pattern := keys.options.pattern) is not None:
+        yield matching(keys.option("pattern", f"matches {pattern}"), keys.column, pattern)
 
 
-CHECK = CheckKind("pattern", __doc__, clauses)
+CHECK = of_properties("pattern", __doc__, clauses)

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, Extent, RowScope, RowTest, UniqueKey, asking, of_property
+from dq.dataquality.clauses.clause import Clause, Extent, PropertyKeys, RowScope, RowTest, UniqueKey, asking
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column
 
@@ -23,7 +23,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     parts = one.primary_key()
     for part in parts:
         column = Column((part.column,))
-        made = of_property("primary_key", one, part, column, "primaryKey", "no NULL in the key")
+        made = PropertyKeys("primary_key", one, part, column).clause("primaryKey", "no NULL in the key")
         made = replace(made, covers=(part.path("primaryKeyPosition"),))
         yield asking(made, RowTest(column.missing(), "are NULL"))
     if parts:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import (
     ColumnMeasure,
     Found,
@@ -69,5 +68,4 @@ def number(asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return below + (above - below) * (place - place.numerator // place.denominator)
 
 
-MEASURE = ColumnMeasure(MEASURES["quantile"], asks, number, then)
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = kind_of("quantile", __doc__, ColumnMeasure(asks, number, then))

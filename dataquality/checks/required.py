@@ -12,17 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_property
-from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.model.column import columns
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking
+from dq.dataquality.clauses.kind import of_properties
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        if prop.required:
-            made = of_property("required", one, prop, column, "required", "no NULL")
-            yield asking(made, RowTest(column.missing(), "are NULL"))
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    if keys.property.required:
+        yield asking(keys.clause("required", "no NULL"), RowTest(keys.column.missing(), "are NULL"))
 
 
-CHECK = CheckKind("required", __doc__, clauses)
+CHECK = of_properties("required", __doc__, clauses)

@@ -13,27 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.model import Property
 from dq.contracts.types import physical_type
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option
-from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.model.column import Column, columns
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking
+from dq.dataquality.clauses.kind import of_properties
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import HasKey, Not, Path, Predicate, any_of
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        options = prop.logical_type_options
-        if options and options.required:
-            made = of_option(
-                "required_fields", one, prop, column, "required", f"with {', '.join(options.required)}"
-            )
-            promised = physical_type(prop)
-            if promised is not None and promised.name == "map":
-                breaks = _keyed(column, options.required)
-            else:
-                breaks = _fields(prop, column, options.required)
-            yield asking(made, RowTest(breaks, f"lack {' or '.join(options.required)}"))
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    names = keys.options.required if keys.options else None
+    if names:
+        promised = physical_type(keys.property)
+        if promised is not None and promised.name == "map":
+            breaks = _keyed(keys.column, names)
+        else:
+            breaks = _fields(keys.property, keys.column, names)
+        made = keys.option("required", f"with {', '.join(names)}")
+        yield asking(made, RowTest(breaks, f"lack {' or '.join(names)}"))
 
 
 def _fields(prop: Property, column: Column, names: list[str]) -> Predicate:
@@ -50,4 +47,4 @@ def _keyed(column: Column, names: list[str]) -> Predicate:
     return column.where(breaks)
 
 
-CHECK = CheckKind("required_fields", __doc__, clauses)
+CHECK = of_properties("required_fields", __doc__, clauses)

@@ -25,8 +25,9 @@ has a `severity`. In Python hand the history in: `check(…, history=…)`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from dq.contracts.metrics import BAND, DIRECTIONS, Against
 from dq.contracts.shared.outcome import CheckResult, Severity, Status, counted, nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result
@@ -46,30 +47,6 @@ from dq.dataquality.model.run_context import Unusable
 _CHECK = "row_count_anomaly"
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far from the earlier runs is too far; `slack` is a share."""
-
-    runs: int = 28
-    minimum: int = 7
-    deviations: float = 3.5
-    slack: float = 0.2
-    direction: str = "both"
-
-
-# Key -> (least, most) of a number.
-_NUMBERS = {"runs": (1, 1_000), "minimum": (1, 1_000), "deviations": (0, 1_000), "slack": (0, 1_000)}
-_USUAL = Tolerance()
-_DEFAULTS = {
-    "runs": _USUAL.runs,
-    "minimum": _USUAL.minimum,
-    "deviations": _USUAL.deviations,
-    "slack": _USUAL.slack * 100,
-}
-_WHOLE = ("runs", "minimum")
-_DIRECTIONS = ("both", "fewer", "more")
-
-
 def clause(rule: Rule) -> Clause | None:
     quality, written = rule.quality, written_as_anomaly(rule.quality)
     if rule.property is not None or written is None:
@@ -83,41 +60,41 @@ def clause(rule: Rule) -> Clause | None:
         return refuse(made, str(error))
 
 
-def _terms(written: Mapping[str, object]) -> Tolerance:
+def _terms(written: Mapping[str, object]) -> Against:
     strange = [key for key in written if key not in ("check", "arguments")]
     if strange:
         raise Unusable(f"its implementation has {strange[0]!r}; it takes check and arguments")
     given = written.get("arguments") or {}
     if not isinstance(given, dict):
         raise Unusable("its arguments must be a mapping")
-    known = (*_NUMBERS, "direction")
+    known = (*BAND, "direction")
     for name in given:
         if name not in known:
             hint = nearest(name, known)
             mend = f"did you mean {hint!r}?" if hint else f"it takes {', '.join(known)}"
             raise Unusable(f"{ANOMALY} takes no {name!r}; {mend}")
-    read = {name: _number(given, name) for name in _NUMBERS}
+    read = {name: _number(given, name) for name in BAND}
     runs, minimum = int(read["runs"]), int(read["minimum"])
     direction = given.get("direction", "both")
-    if direction not in _DIRECTIONS:
-        raise Unusable(f"direction must be one of {', '.join(_DIRECTIONS)}, not {direction!r}")
+    if direction not in DIRECTIONS:
+        raise Unusable(f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}")
     if minimum > runs:
         raise Unusable(f"minimum {minimum} is more than runs {runs}: it would never end learning")
-    return Tolerance(runs, minimum, read["deviations"], read["slack"] / 100, str(direction))
+    return Against("usual", runs, minimum, read["deviations"], read["slack"] / 100, str(direction))
 
 
 def _number(given: Mapping[str, object], name: str) -> float:
-    least, most = _NUMBERS[name]
-    value = given.get(name, _DEFAULTS[name])
+    default, least, most = BAND[name]
+    value = given.get(name, default)
     fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
-    if not fits or (name in _WHOLE and not isinstance(value, int)):
+    if not fits or (name in ("runs", "minimum") and not isinstance(value, int)):
         raise Unusable(f"{name} must be a number from {least} to {most:,}, not {value!r}")
     return float(str(value))
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    terms, here = terms_of(clause, Tolerance), moment_of(clause.occasion)
+    terms, here = terms_of(clause, Against), moment_of(clause.occasion)
     assert isinstance(found, int)
     seen = f"{clause.object}: {counted(found, 'row')}"
     if clause.occasion.history is None or here is None:
@@ -131,14 +108,7 @@ def judge(clause: Clause, values: Values) -> CheckResult:
         learning = f"learning ({len(earlier)} of {terms.minimum} runs)"
         message = f"{seen}; {learning}: what is usual is not known yet"
         return result(clause, Status.SKIPPED, learning, message, float(found))
-    band = usual(
-        earlier,
-        here,
-        runs=terms.runs,
-        deviations=terms.deviations,
-        slack=terms.slack,
-        direction=terms.direction,
-    )
+    band = usual(earlier, here, terms)
     kept = (band.least is None or band.least <= found) and (band.most is None or found <= band.most)
     expected = _expected(band)
     last = ", ".join(f"{number:,}" for number in band.counts[-10:])

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import (
     ColumnMeasure,
     Found,
@@ -54,5 +53,4 @@ def number(asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return Share(expected - integer(present), expected)
 
 
-MEASURE = ColumnMeasure(MEASURES["sequenceGaps"], asks, number)
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = kind_of("sequenceGaps", __doc__, ColumnMeasure(asks, number))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import (
     ColumnMeasure,
     Found,
@@ -43,5 +42,4 @@ def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return Nothing("fewer than two values") if integer(values) < 2 else exact(deviation)
 
 
-MEASURE = ColumnMeasure(MEASURES["stddev"], asks, number)
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = kind_of("stddev", __doc__, ColumnMeasure(asks, number))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import ColumnMeasure, Found, MeasureAsked, asks, kind_of, summed, then
 from dq.dataquality.model.metric import Failure, Value
 
@@ -23,5 +22,4 @@ def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return found if isinstance(found, Failure) else found[0]
 
 
-MEASURE = ColumnMeasure(MEASURES["sum"], asks, number, then)
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = kind_of("sum", __doc__, ColumnMeasure(asks, number, then))

@@ -11,43 +11,27 @@ Mend: Write the column with the promised type, or correct `timezone`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, KindTerms, asking, documented, of_option, terms_of
-from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
-from dq.dataquality.model.column import Column, columns, resolve
+from dq.dataquality.clauses.clause import Clause, KindTerms, PropertyKeys, asking, documented
+from dq.dataquality.clauses.kind import TypeAsked, judge_type, of_properties, of_schema
 
 _TYPES = {True: "timestamp", False: "timestamp_ntz"}
 _MEANT = {True: "instants", False: "civil times without a zone"}
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        options = prop.logical_type_options
-        if options is None or options.timezone is None:
-            continue
-        made = of_option("timezone", one, prop, column, "timezone", _MEANT[options.timezone])
-        if prop.physical_type:
-            yield documented(made, f"physicalType {prop.physical_type} decides it")
-        elif prop.logical_type != "timestamp":
-            yield documented(made, "a time is a text, whose format tells whether a zone is written")
-        else:
-            yield asking(made, KindTerms((column, _TYPES[options.timezone])))
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    prop, zoned = keys.property, keys.options.timezone if keys.options else None
+    if zoned is None:
+        return
+    made = keys.option("timezone", _MEANT[zoned])
+    if prop.physical_type:
+        yield documented(made, f"physicalType {prop.physical_type} decides it")
+    elif prop.logical_type != "timestamp":
+        yield documented(made, "a time is a text, whose format tells whether a zone is written")
+    else:
+        kept = f"{{}}, which holds {made.allowed}"
+        yield asking(made, KindTerms(TypeAsked(keys.column, (_TYPES[zoned],), kept, "type is {}")))
 
 
-def judge(clause: Clause, values: Values) -> CheckResult:
-    schema = schema_in(values)
-    column, wanted = terms_of(clause, tuple)
-    assert isinstance(column, Column)
-    subject = f"{clause.object}.{clause.property}"
-    found = resolve(schema, column)
-    if isinstance(found, str):
-        return result(clause, Status.ERROR, "not measured", f"{subject}: {found}")
-    if found.name == wanted:
-        return result(clause, Status.PASS, str(found), f"{subject}: {found}, which holds {clause.allowed}")
-    message = f"{subject}: type is {found}; allowed: {clause.allowed}, which Spark keeps as {wanted}"
-    return result(clause, Status.FAIL, str(found), message)
-
-
-CHECK = CheckKind("timezone", __doc__, clauses, of_schema, judge)
+CHECK = replace(of_properties("timezone", __doc__, clauses), metrics=of_schema, judge=judge_type)

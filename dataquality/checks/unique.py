@@ -12,22 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, Extent, RowScope, UniqueKey, asking, of_property, refuse
-from dq.dataquality.clauses.kind import CheckKind
-from dq.dataquality.model.column import columns
+from dq.dataquality.clauses.clause import Clause, Extent, PropertyKeys, RowScope, UniqueKey, asking, refuse
+from dq.dataquality.clauses.kind import of_properties
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        if not prop.unique:
-            continue
-        made = of_property("unique", one, prop, column, "unique", "no value twice")
-        made = replace(made, extent=Extent(RowScope.TABLE))
-        if column.single:
-            yield asking(made, UniqueKey((column,), "repeat a value"))
-        else:
-            yield refuse(made, "a value inside of an array or map has no row of its own; use uniqueItems")
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    if not keys.property.unique:
+        return
+    made = replace(keys.clause("unique", "no value twice"), extent=Extent(RowScope.TABLE))
+    if keys.column.single:
+        yield asking(made, UniqueKey((keys.column,), "repeat a value"))
+    else:
+        yield refuse(made, "a value inside of an array or map has no row of its own; use uniqueItems")
 
 
-CHECK = CheckKind("unique", __doc__, clauses)
+CHECK = of_properties("unique", __doc__, clauses)

@@ -11,7 +11,6 @@ Mend: Remove the repeated rows at their source, or correct the bound.
 
 from __future__ import annotations
 
-from dq.contracts.metrics import MEASURES
 from dq.dataquality.clauses.metric_rule import ColumnMeasure, MeasureAsked, Question, kind_of, present, share
 from dq.dataquality.model.metric import SingleKeys
 from dq.dataquality.model.predicate import Predicate
@@ -21,5 +20,4 @@ def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return SingleKeys(asked.columns, where), present(asked, where)
 
 
-MEASURE = ColumnMeasure(MEASURES["uniqueRatio"], asks, share)
-CHECK = kind_of(MEASURE, __doc__)
+CHECK = kind_of("uniqueRatio", __doc__, ColumnMeasure(asks, share))

@@ -13,13 +13,11 @@ Mend: Make the vectors anew with the model that the contract names, or correct t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, of_option, refuse, terms_of
-from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
-from dq.dataquality.model.column import Column, columns, resolve
+from dq.dataquality.clauses.clause import Clause, KindTerms, PropertyKeys, RowTest, asking, refuse
+from dq.dataquality.clauses.kind import TypeAsked, judge_type, of_properties, of_schema
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import NUMBERS, Compare, Inside, Normalized, Not, Size, Whole, any_of
 
 # elementType -> the types of Spark that hold it, and the range of whole numbers where the type has more.
@@ -35,46 +33,30 @@ _ELEMENTS: dict[str, tuple[tuple[str, ...], tuple[int, int] | None]] = {
 _TOLERANCE = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """The promised type of a vector's elements."""
-
-    item: Column
-    types: tuple[str, ...]
-
-
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        if prop.logical_type_options is not None:
-            yield from _of(one, prop, column)
-
-
-def _of(one: SchemaObject, prop: Property, column: Column) -> Iterator[Clause]:
-    options = prop.logical_type_options
-    assert options is not None
-    item = Column((*column.steps, Inside.ITEM))
-    if options.dimensions is not None:
-        wanted = options.dimensions
-        made = of_option("vector", one, prop, column, "dimensions", f"{wanted} numbers")
+def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    options, column = keys.options, keys.column
+    if options is None:
+        return
+    if (wanted := options.dimensions) is not None:
         breaks = column.where(lambda value: Compare(Size(value, NUMBERS | {"boolean"}), "<>", wanted))
-        yield asking(made, RowTest(breaks, f"have not {wanted} numbers"))
+        yield asking(
+            keys.option("dimensions", f"{wanted} numbers"), RowTest(breaks, f"have not {wanted} numbers")
+        )
     if options.element_type is not None:
-        yield from _elements(one, prop, column, item, options.element_type)
+        yield from _elements(keys, options.element_type)
     if options.normalized:
-        made = of_option("vector", one, prop, column, "normalized", "a norm of 1")
         breaks = column.where(lambda value: Not(Normalized(value, _TOLERANCE)))
-        yield asking(made, RowTest(breaks, "have another norm than 1"))
+        yield asking(keys.option("normalized", "a norm of 1"), RowTest(breaks, "have another norm than 1"))
 
 
-def _elements(
-    one: SchemaObject, prop: Property, column: Column, item: Column, written: str
-) -> Iterator[Clause]:
-    made = of_option("vector", one, prop, column, "elementType", f"numbers of the type {written}")
+def _elements(keys: PropertyKeys, written: str) -> Iterator[Clause]:
+    made = keys.option("elementType", f"numbers of the type {written}")
     if written not in _ELEMENTS:
         yield refuse(made, f"elementType {written!r} is none of {', '.join(_ELEMENTS)}")
         return
     types, bounds = _ELEMENTS[written]
-    yield asking(made, KindTerms(Elements(item, types)))
+    item = Column((*keys.column.steps, Inside.ITEM))
+    yield asking(made, KindTerms(TypeAsked(item, types, "elements are {}", "elements are {}")))
     if bounds is not None:
         least, most = bounds
         breaks = item.where(
@@ -88,17 +70,4 @@ def _elements(
         )
 
 
-def judge(clause: Clause, values: Values) -> CheckResult:
-    schema, elements = schema_in(values), terms_of(clause, Elements)
-    subject = f"{clause.object}.{clause.property}"
-    found = resolve(schema, elements.item)
-    if isinstance(found, str):
-        return result(clause, Status.ERROR, "not measured", f"{subject}: {found}")
-    if found.name in elements.types:
-        return result(clause, Status.PASS, str(found), f"{subject}: elements are {found}")
-    wanted = " or ".join(elements.types)
-    message = f"{subject}: elements are {found}; allowed: {clause.allowed}, which Spark keeps as {wanted}"
-    return result(clause, Status.FAIL, str(found), message)
-
-
-CHECK = CheckKind("vector", __doc__, clauses, of_schema, judge)
+CHECK = replace(of_properties("vector", __doc__, clauses), metrics=of_schema, judge=judge_type)

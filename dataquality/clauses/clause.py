@@ -10,7 +10,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TypeVar
 
-from dq.contracts.model import Property, SchemaObject
+from dq.contracts.model import Node, Property, SchemaObject, TypeOptions
 from dq.contracts.shared.outcome import Duration, Location, Severity
 from dq.contracts.slo import add_months
 from dq.contracts.types import physical_type
@@ -325,21 +325,31 @@ class Clause:
         return self.limit is None or self.limit.threshold.holds(0)
 
 
-def of_property(
-    check: str, one: SchemaObject, prop: Property, column: Column, key: str, allowed: str
-) -> Clause:
-    """The clause that a key of a property makes, still without a question."""
-    return Clause(check, prop.path(key), one.name, str(column), prop.at(key), Severity.ERROR, allowed)
+@dataclass(frozen=True, slots=True)
+class PropertyKeys:
+    """The keys of one property, from which a check takes its clauses; `options` are `logicalTypeOptions`."""
 
+    check: str
+    object: SchemaObject
+    property: Property
+    column: Column
 
-def of_option(
-    check: str, one: SchemaObject, prop: Property, column: Column, key: str, allowed: str
-) -> Clause:
-    """The clause that a key of a property's `logicalTypeOptions` makes."""
-    options = prop.logical_type_options
-    assert options is not None
-    at, path = options.at(key), options.path(key)
-    return Clause(check, path, one.name, str(column), at, Severity.ERROR, allowed)
+    @builtins.property
+    def options(self) -> TypeOptions | None:
+        return self.property.logical_type_options
+
+    def clause(self, key: str, allowed: str) -> Clause:
+        """The clause that a key of the property makes, still without a question."""
+        return self._clause(self.property, key, allowed)
+
+    def option(self, key: str, allowed: str) -> Clause:
+        """The clause that a key of its options makes."""
+        assert self.options is not None
+        return self._clause(self.options, key, allowed)
+
+    def _clause(self, node: Node, key: str, allowed: str) -> Clause:
+        name, column = self.object.name, str(self.column)
+        return Clause(self.check, node.path(key), name, column, node.at(key), Severity.ERROR, allowed)
 
 
 def refuse(clause: Clause, reason: str) -> Clause:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import attrgetter
@@ -15,13 +15,16 @@ from dq.dataquality.clauses.clause import (
     ForeignKey,
     KindTerms,
     NoResult,
+    PropertyKeys,
     RowTest,
     UniqueKey,
     Unit,
     refuse,
+    terms_of,
 )
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, followed
 from dq.dataquality.clauses.quality_rule import Rule, check_of, of_quality, rules_of
+from dq.dataquality.model.column import Column, columns, resolve
 from dq.dataquality.model.metric import (
     SCHEMA,
     Answers,
@@ -158,6 +161,30 @@ def judge_number(clause: Clause, found: Number | Failure, giver: str) -> CheckRe
     return result(clause, Status.PASS if kept else Status.FAIL, shown, message, float(number))
 
 
+@dataclass(frozen=True, slots=True)
+class TypeAsked:
+    """The types that a column may have in the data; `kept` and `broken` say of which type it is."""
+
+    column: Column
+    types: tuple[str, ...]
+    kept: str
+    broken: str
+
+
+def judge_type(clause: Clause, values: Values) -> CheckResult:
+    """The result of a clause with TypeAsked."""
+    asked = terms_of(clause, TypeAsked)
+    found = resolve(schema_in(values), asked.column)
+    if isinstance(found, str):
+        return result(clause, Status.ERROR, "not measured", f"{subject(clause)}: {found}")
+    if found.name in asked.types:
+        message = f"{subject(clause)}: {asked.kept.format(found)}"
+        return result(clause, Status.PASS, str(found), message)
+    kept_as = f"allowed: {clause.allowed}, which Spark keeps as {' or '.join(asked.types)}"
+    message = f"{subject(clause)}: {asked.broken.format(found)}; {kept_as}"
+    return result(clause, Status.FAIL, str(found), message)
+
+
 def unmeasured(clause: Clause, failure: Failure) -> CheckResult:
     """The result of a clause whose question has no answer."""
     return result(clause, Status.ERROR, "not measured", f"{subject(clause)}: {failure.message}")
@@ -241,6 +268,16 @@ class CheckKind:
     def summary(self) -> str:
         """The first sentence of the page."""
         return self.page.strip().splitlines()[0]
+
+
+def of_properties(id: str, page: str | None, find: Callable[[PropertyKeys], Iterable[Clause]]) -> CheckKind:
+    """The check whose clauses come from the keys of single properties."""
+
+    def clauses(_contract: Contract, schema: SchemaObject) -> Iterator[Clause]:
+        for prop, column in columns(schema):
+            yield from find(PropertyKeys(id, schema, prop, column))
+
+    return CheckKind(id, page or "", clauses)
 
 
 Shelf = Mapping[str, CheckKind]

@@ -16,11 +16,12 @@ from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Stat
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result, subject, unmeasured
 from dq.dataquality.clauses.quality_rule import (
-    SAME_WEEKDAY,
+    Past,
     Rule,
     Told,
     before_this,
     extent_of,
+    last_of,
     moment_of,
     of_quality,
     reach_of,
@@ -114,7 +115,6 @@ class ColumnMeasure:
     answers call for, of each group; `number` makes the number of both.
     """
 
-    kind: MeasureKind
     asks: Callable[[MeasureAsked, Predicate | None], tuple[Question, ...]]
     number: Callable[[MeasureAsked, Sequence[Value]], Found]
     then: Callable[[MeasureAsked, Sequence[Sequence[Value]], Predicate | None], tuple[Question, ...]] = (
@@ -220,13 +220,13 @@ def nans(asked: MeasureAsked, where: Predicate | None) -> Aggregate:
 # The measure of the value at one end of a column: the least or the greatest.
 
 
-def extreme(name: str) -> ColumnMeasure:
-    """The measure `min` or `max`: exact, without NULL, and none where a value is NaN."""
+def extreme(name: str, page: str | None) -> CheckKind:
+    """The check of `min` or `max`: exact, without NULL, and none where a value is NaN."""
 
     def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
         return of_values(asked, name, where), nans(asked, where)
 
-    return ColumnMeasure(MEASURES[name], asks, _number)
+    return kind_of(name, page, ColumnMeasure(asks, _number))
 
 
 def _number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
@@ -278,14 +278,6 @@ def summed(answers: Sequence[Value]) -> tuple[Fraction, int] | Failure:
 # Rules with a metric of dq's own engine: their clauses, their baselines and their verdicts.
 
 # What earlier runs measured for a clause, and what of it a rule compares with.
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """What one earlier run measured, at the time that its rows are of."""
-
-    of: datetime
-    numbers: Mapping[Group, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,10 +340,9 @@ def _usual(
     if len(known) < against.minimum:
         learning = f"learning ({len(known)} of {against.minimum} runs)"
         return Compared(None, f"{shown(number)}; {learning}")
-    same = [one for one in known if one.of.weekday() == here.weekday()]
-    weekly = SAME_WEEKDAY <= len(same) < len(known)
-    numbers = [one.numbers[group] for one in (same if weekly else known)[-against.runs :]]
-    middle, reach = reach_of(numbers, against.deviations, against.slack)
+    last, weekly = last_of(known, here, against.runs)
+    numbers = [one.numbers[group] for one in last]
+    middle, reach = reach_of(numbers, against)
     least, most = Fraction(str(middle)) - Fraction(str(reach)), Fraction(str(middle)) + Fraction(str(reach))
     kept = (against.direction == "more" or least <= number) and (
         against.direction == "fewer" or number <= most
@@ -568,8 +559,8 @@ def _allowed(made: Clause, found: Measurement) -> str:
     return f"a change of {made.limit.threshold}{percent} against {than}"
 
 
-def kind_of(measure: ColumnMeasure, page: str | None) -> CheckKind:
-    """The check of a metric."""
+def kind_of(name: str, page: str | None, measure: ColumnMeasure) -> CheckKind:
+    """The check of the metric of this name."""
 
     def first(clause: Clause) -> tuple[Metric, ...]:
         return _put(clause, _first(measure, clause))
@@ -580,9 +571,8 @@ def kind_of(measure: ColumnMeasure, page: str | None) -> CheckKind:
     def judge(clause: Clause, values: Values) -> CheckResult:
         return verdict(clause, terms_of(clause, MeasureAsked), _numbers(measure, clause, values))
 
-    return CheckKind(
-        measure.kind.check, page or "", metrics=first, judge=judge, then=then, rule=metric_clause
-    )
+    check = MEASURES[name].check
+    return CheckKind(check, page or "", metrics=first, judge=judge, then=then, rule=metric_clause)
 
 
 def _first(measure: ColumnMeasure, clause: Clause) -> tuple[Question, ...]:

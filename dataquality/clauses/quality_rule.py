@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from statistics import median
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.metrics import ENGINE, measure_named
+from dq.contracts.metrics import ENGINE, Against, measure_named
 from dq.contracts.model import Property, Quality, SchemaObject, plain
 from dq.contracts.odcs import EARLIER_METRICS
 from dq.contracts.shared.outcome import Severity, TextFault, parse_duration
@@ -33,6 +33,7 @@ from dq.dataquality.clauses.clause import (
     zone_of,
 )
 from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.metric import Group
 from dq.dataquality.model.predicate import In, Matches, Not, Opaque, Predicate, kind_of
 from dq.dataquality.model.run_context import (
     Earlier,
@@ -54,6 +55,7 @@ _NORMAL = 1.4826
 # So many runs of the same weekday say more than all days together.
 SAME_WEEKDAY = 3
 R = TypeVar("R", Earlier, EarlierMeasure)
+Run = TypeVar("Run", "Counted", "Past")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 
@@ -66,6 +68,14 @@ def written_as_anomaly(quality: Quality) -> dict[str, object] | None:
     if isinstance(written, str):
         written = {"check": written.strip()}
     return written if isinstance(written, dict) and written.get("check") == ANOMALY else None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What one earlier run measured, by group, at the time that its rows are of."""
+
+    of: datetime
+    numbers: Mapping[Group, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,33 +163,33 @@ def _of_date(column: str, value: str) -> bool:
     return _DATE.match(value) is not None or column.lower() in ("year", "month", "day")
 
 
-def usual(
-    earlier: Sequence[Counted], here: datetime, *, runs: int, deviations: float, slack: float, direction: str
-) -> Band:
-    """The band of usual counts: the median of the last runs, give or take what is larger, `deviations` times
-    their robust standard deviation or the share `slack` of the median.
-
-    Runs of the same weekday are taken where there are at least three. `earlier` must not be empty.
-    """
-    same = [one for one in earlier if one.of.weekday() == here.weekday()]
-    weekly = len(same) >= SAME_WEEKDAY and len(same) < len(earlier)
-    counts = tuple(one.rows for one in (same if weekly else earlier)[-runs:])
-    middle, reach = reach_of(counts, deviations, slack)
+def usual(earlier: Sequence[Counted], here: datetime, against: Against) -> Band:
+    """The band of usual counts, by `last_of`. `earlier` must not be empty."""
+    last, weekly = last_of(earlier, here, against.runs)
+    counts = tuple(one.rows for one in last)
+    middle, reach = reach_of(counts, against)
     return Band(
-        least=max(math.ceil(middle - reach), 0) if direction != "more" else None,
-        most=math.floor(middle + reach) if direction != "fewer" else None,
+        least=max(math.ceil(middle - reach), 0) if against.direction != "more" else None,
+        most=math.floor(middle + reach) if against.direction != "fewer" else None,
         middle=middle,
         counts=counts,
         days=f"{len(counts)} {_WEEKDAYS[here.weekday()]}" if weekly else f"{len(counts)} runs",
     )
 
 
-def reach_of(numbers: Sequence[float], deviations: float, slack: float) -> tuple[float, float]:
+def last_of(runs: Sequence[Run], here: datetime, most: int) -> tuple[Sequence[Run], bool]:
+    """The last runs, so many at most, and whether they are of this weekday alone: where there are enough."""
+    same = [one for one in runs if one.of.weekday() == here.weekday()]
+    weekly = SAME_WEEKDAY <= len(same) < len(runs)
+    return (same if weekly else runs)[-most:], weekly
+
+
+def reach_of(numbers: Sequence[float], against: Against) -> tuple[float, float]:
     """The median, and how far from it is usual: `deviations` times the robust standard deviation, or the
     share `slack` of the median, whichever is larger. There is at least one number."""
     middle = median(numbers)
     spread = _NORMAL * median(abs(number - middle) for number in numbers)
-    return middle, max(deviations * spread, slack * abs(middle))
+    return middle, max(against.deviations * spread, against.slack * abs(middle))
 
 
 def nearest(earlier: Iterable[Counted], wanted: datetime, within: float) -> Counted | None:

@@ -76,7 +76,7 @@ def test_no_check_knows_spark() -> None:
 
 NEW_KIND = '''
 """Texts are in upper case."""
-from dq.dataquality.clauses.clause import RowTest, asking, of_property
+from dq.dataquality.clauses.clause import PropertyKeys, RowTest, asking
 from dq.dataquality.model.column import columns
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.predicate import Compare
@@ -85,7 +85,7 @@ from dq.dataquality.model.predicate import Function
 def clauses(contract, one):
     for prop, column in columns(one):
         if "upper" in prop.tags:
-            made = of_property("upper", one, prop, column, "tags", "upper case")
+            made = PropertyKeys("upper", one, prop, column).clause("tags", "upper case")
             breaks = column.where(lambda value: Compare(Function("upper", (value,)), "<>", value))
             yield asking(made, RowTest(breaks, "are not in upper case"))
 

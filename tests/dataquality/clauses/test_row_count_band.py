@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dq.contracts.metrics import Against
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult, Severity
 from dq.contracts.yaml.parse import parse
@@ -180,7 +181,7 @@ MANY = st.lists(st.integers(0, 10**9), min_size=1, max_size=60)
 
 def band(counts: Sequence[int]) -> tuple[int, int]:
     runs = [Counted(NOON - DAY * 7 * (len(counts) - index), rows) for index, rows in enumerate(counts)]
-    made = usual(runs, NOON, runs=60, deviations=3.5, slack=0.2, direction="both")
+    made = usual(runs, NOON, Against("usual", runs=60))
     assert made.least is not None
     assert made.most is not None
     return made.least, made.most
