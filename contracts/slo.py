@@ -176,6 +176,11 @@ class Cycle:
     excuse: str = ""
     calendar: str = ""
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The key of its SLO."""
+        return (self.contract, self.object, self.slo)
+
 
 def cycles(
     schedule: Schedule,

@@ -63,8 +63,22 @@ def burning(statuses: Sequence[CycleStatus], objective: Fraction) -> tuple[str, 
 # The error budget of a delivery SLO, counted in whole cycles.
 
 
+class Counted:
+    """Cycles that count, by how they ended."""
+
+    __slots__ = ()
+    good: int
+    bad: int
+
+    @property
+    def attainment(self) -> Fraction | None:
+        """The share of good cycles; None where none counted."""
+        counted = self.good + self.bad
+        return Fraction(self.good, counted) if counted else None
+
+
 @dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Counted):
     """Cycles of a rolling window against an objective.
 
     `allowed` is how many of `good + bad` may be bad, and `first_miss_at` of how many cycles the first one is
@@ -95,12 +109,6 @@ class Budget:
     def exhausted(self) -> bool:
         """Whether there were more misses than allowed."""
         return self.bad > self.allowed
-
-    @property
-    def attainment(self) -> Fraction | None:
-        """The share of good cycles; None where none counted."""
-        counted = self.good + self.bad
-        return Fraction(self.good, counted) if counted else None
 
     def line(self) -> str:
         """One line for people: `1 of 4 misses used, the next returns 2026-12-03`."""

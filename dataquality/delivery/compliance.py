@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, case, delete, func, insert, literal, se
 
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.budget import Budget, allowed_misses, budget
+from dq.dataquality.delivery.budget import Budget, Counted, allowed_misses, budget
 from dq.dataquality.delivery.cycle import Kept, disagreeing
 from dq.dataquality.delivery.cycle_store import LATELY, usual_delay
 from dq.dataquality.delivery.notify import span
@@ -58,7 +58,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupStanding:
+class GroupStanding(Counted):
     """Promises together: of a product, of a domain, or all. `burnt` budgets are exhausted."""
 
     name: str
@@ -67,12 +67,6 @@ class GroupStanding:
     good: int
     bad: int
     burnt: int
-
-    @property
-    def attainment(self) -> Fraction | None:
-        """The share of good cycles of all; None where none counted."""
-        counted = self.good + self.bad
-        return Fraction(self.good, counted) if counted else None
 
 
 def standing(slo: Slo, cycles: Sequence[Kept], now: datetime) -> Standing:
@@ -276,7 +270,7 @@ BAD = [status for status in CycleStatus if status.bad]
 
 
 @dataclass(frozen=True, slots=True)
-class SloTally:
+class SloTally(Counted):
     """How many cycles of an SLO's window were good and bad, as `budget` counts them."""
 
     product: str
@@ -286,12 +280,6 @@ class SloTally:
     objective: Fraction
     good: int
     bad: int
-
-    @property
-    def attainment(self) -> Fraction | None:
-        """The share of good cycles; None where none counted."""
-        counted = self.good + self.bad
-        return Fraction(self.good, counted) if counted else None
 
     @property
     def allowed(self) -> int:

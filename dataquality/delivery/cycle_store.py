@@ -71,7 +71,8 @@ def open_cycles(tx: Connection, now: datetime, contracts: Collection[str]) -> di
     asked = select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)
     for some in parts(sorted(set(contracts))):
         for row in tx.execute(asked.where(cycles_table.c.contract.in_(some))):
-            found.setdefault((row.contract, row.object, row.slo), []).append(cycle_of_row(row))
+            kept = cycle_of_row(row)
+            found.setdefault(kept.cycle.key, []).append(kept)
     return found
 
 
@@ -220,26 +221,19 @@ def cycle_of_row(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain
         calendar=row.calendar or "",
     )
     return Kept(
-        id=row.id,
-        reason=row.reason,
-        delivered_at=row.delivered_at,
-        first_seen_at=row.first_seen_at,
-        told=row.told,
-        blind=row.blind,
-        held=row.held,
-        held_until=row.held_until,
-        source=row.source,
-        arriving_since=row.arriving_since,
-        look_again_at=row.look_again_at,
-        gone_since=row.gone_since,
-        anew_at=row.anew_at,
-        recorded_at=row.recorded_at,
+        **{name: getattr(row, name) for name in _AS_STORED},
         cycle=made,
         status=CycleStatus(row.status),
         contract_hash=row.contract_hash or "",
         excuse=made.excuse,
         claims=claims_of(row.claims),
     )
+
+
+_AS_STORED = (
+    "id", "reason", "delivered_at", "first_seen_at", "told", "blind", "held", "held_until", "source",
+    "arriving_since", "look_again_at", "gone_since", "anew_at", "recorded_at",
+)  # fmt: skip
 
 
 def claims_of(written: Sequence[Sequence[Any]] | None) -> tuple[SourceAnswer, ...]:
@@ -472,14 +466,8 @@ def _there(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tu
 
 def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
     return {
-        "contract": cycle.contract,
-        "object": cycle.object,
-        "slo": cycle.slo,
-        "due_at": cycle.due_at,
-        "breach_at": cycle.breach_at,
-        "tzdata": cycle.tzdata,
+        **{name: getattr(cycle, name) for name in (*KEY, "due_at", "breach_at", "tzdata", "note")},
         "nominal": cycle.nominal.isoformat(),
-        "note": cycle.note,
         "partitions": [[list(pair) for pair in partition] for partition in cycle.partitions],
         "status": CycleStatus.PENDING,
         "reason": "",
@@ -519,8 +507,7 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
         tx.execute(insert(cycle_state), states)
     newest: dict[Key, datetime] = {}
     for one in made:
-        cycle, at = one.before.cycle, one.delivered_at
-        key = (cycle.contract, cycle.object, cycle.slo)
+        key, at = one.before.cycle.key, one.delivered_at
         if at is not None:
             newest[key] = max(newest.get(key, at), at)
     note_deliveries(tx, newest)
@@ -542,19 +529,15 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     return standing
 
 
+SHOWN = (
+    "status", "reason", "delivered_at", "first_seen_at", "source", "arriving_since", "gone_since", "anew_at",
+)  # fmt: skip
+"""What is shown of a cycle as its row has it; what the sources said is a list besides."""
+
+
 def _shown(kept: Kept) -> dict[str, object]:
     """Return what is shown of a cycle, as its row has it."""
-    return {
-        "status": kept.status,
-        "reason": kept.reason,
-        "delivered_at": kept.delivered_at,
-        "first_seen_at": kept.first_seen_at,
-        "source": kept.source,
-        "claims": _claims(kept.claims) or None,
-        "arriving_since": kept.arriving_since,
-        "gone_since": kept.gone_since,
-        "anew_at": kept.anew_at,
-    }
+    return {name: getattr(kept, name) for name in SHOWN} | {"claims": _claims(kept.claims) or None}
 
 
 def release_held(tx: Connection, root: str) -> None:
@@ -624,11 +607,7 @@ def record_excuses(tx: Connection, excuses: Iterable[Excuse]) -> None:
     rows = [
         {
             **dict(zip(KEY, excuse.key, strict=True)),
-            "due_at": excuse.due_at,
-            "at": excuse.at,
-            "by": excuse.by,
-            "reason": excuse.reason,
-            "undone": excuse.undone,
+            **{name: getattr(excuse, name) for name in ("due_at", "at", "by", "reason", "undone")},
         }
         for excuse in excuses
     ]

@@ -179,7 +179,7 @@ def detect_correlated_misses(
             roots[root_of(one)].append(kept)
     found = []
     for root, cycles in sorted(roots.items()):
-        promises = {(kept.cycle.contract, kept.cycle.object, kept.cycle.slo) for kept in cycles}
+        promises = {kept.cycle.key for kept in cycles}
         if len(promises) < AT_LEAST:
             continue
         breaches = [kept.cycle.breach_at for kept in cycles]

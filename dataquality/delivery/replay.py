@@ -25,9 +25,9 @@ from dq.dataquality.delivery.cycle import (
     Turn,
     judge_on,
 )
-from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, claims_of, move_all
+from dq.dataquality.delivery.cycle_store import SHOWN, Excuse, Move, Tell, claims_of, move_all
 from dq.dataquality.delivery.notify import closing_event, emit_platform_recoveries
-from dq.dataquality.delivery.tables import Key, cycle_event, cycle_state, is_of, key_of, parts
+from dq.dataquality.delivery.tables import Key, cycle_event, cycle_state, key_of, parts
 from dq.dataquality.delivery.tables import cycle as cycles_table
 
 # Cycles as they stood at an earlier instant, and judged again on what was known then.
@@ -54,20 +54,21 @@ def keys(tx: Connection) -> list[Key]:
 
 
 def with_changes(tx: Connection, key: Key) -> Iterator[tuple[Kept, list[StatusChange]]]:
-    """The cycles of an SLO, oldest first, each with its changes in the order in which they were written."""
-    joined = select(cycle_event).join(cycles_table, cycle_event.c.cycle_id == cycles_table.c.id)
-    joined = joined.where(is_of(cycles_table, key))
-    changes: dict[int, list[StatusChange]] = {}
-    for row in tx.execute(joined.order_by(cycle_event.c.id)):
-        changes.setdefault(row.cycle_id, []).append(change(row))
-    for kept in cycle_store.all_cycles(tx, key):
+    """The cycles of an SLO, oldest first, each with its changes."""
+    cycles = cycle_store.all_cycles(tx, key)
+    changes = changes_of(tx, [kept.id for kept in cycles])
+    for kept in cycles:
         yield kept, changes.get(kept.id, [])
 
 
-def of_cycle(tx: Connection, cycle_id: int) -> list[StatusChange]:
-    """The changes of one cycle, in the order in which they were written."""
-    found = select(cycle_event).where(cycle_event.c.cycle_id == cycle_id).order_by(cycle_event.c.id)
-    return [change(row) for row in tx.execute(found)]
+def changes_of(tx: Connection, ids: Iterable[int]) -> dict[int, list[StatusChange]]:
+    """The changes of cycles by id, in the order in which they were written."""
+    found: dict[int, list[StatusChange]] = {}
+    for part in parts(list(ids)):
+        asked = select(cycle_event).where(cycle_event.c.cycle_id.in_(part)).order_by(cycle_event.c.id)
+        for row in tx.execute(asked):
+            found.setdefault(row.cycle_id, []).append(change(row))
+    return found
 
 
 def change(row: Row) -> StatusChange:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
@@ -99,7 +100,7 @@ def rewound(tx: Connection, cycles: Sequence[Kept], at: datetime | None) -> list
         return list(cycles)
     due = [kept for kept in cycles if kept.known_at(at)]
     ids = [kept.id for kept in due]
-    states, changes = _states(tx, ids, at), _changes(tx, ids)
+    states, changes = _states(tx, ids, at), changes_of(tx, ids)
     return [
         _as_stored(kept, states[kept.id]) if kept.id in states else _at(kept, changes.get(kept.id, ()), at)
         for kept in due
@@ -117,29 +118,9 @@ def _states(tx: Connection, ids: Iterable[int], at: datetime) -> dict[int, Any]:
 
 
 def _as_stored(kept: Kept, state: Any) -> Kept:
-    status = CycleStatus(state.status)
-    return replace(
-        kept,
-        status=status,
-        reason=state.reason,
-        delivered_at=state.delivered_at,
-        first_seen_at=state.first_seen_at,
-        source=state.source,
-        claims=claims_of(state.claims),
-        arriving_since=state.arriving_since,
-        gone_since=state.gone_since,
-        anew_at=state.anew_at,
-        excuse=kept.excuse if status is CycleStatus.EXCUSED else "",
-    )
-
-
-def _changes(tx: Connection, ids: Iterable[int]) -> dict[int, list[StatusChange]]:
-    found: dict[int, list[StatusChange]] = {}
-    for part in parts(list(ids)):
-        asked = select(cycle_event).where(cycle_event.c.cycle_id.in_(part)).order_by(cycle_event.c.id)
-        for row in tx.execute(asked):
-            found.setdefault(row.cycle_id, []).append(change(row))
-    return found
+    shown = {name: getattr(state, name) for name in SHOWN} | {"status": CycleStatus(state.status)}
+    excuse = kept.excuse if shown["status"] is CycleStatus.EXCUSED else ""
+    return replace(kept, **shown, claims=claims_of(state.claims), excuse=excuse)
 
 
 def _at(kept: Kept, changes: Sequence[StatusChange], at: datetime) -> Kept:
@@ -372,7 +353,7 @@ def excuse(
             turns += _counted_again(tx, kept, word, now)
         elif kept.status is not CycleStatus.EXCUSED:
             turns += _excused(tx, kept, word, now, tell)
-    moved = [slos[key] for key in dict.fromkeys(_key(turn.kept) for turn in turns)]
+    moved = [slos[key] for key in dict.fromkeys(turn.kept.cycle.key for turn in turns)]
     tell_budgets(tx, moved, budgets(tx, moved, now), now, tell)
     emit_platform_recoveries(tx, turns, now, tell)
     return turns
@@ -384,14 +365,15 @@ def _excused(tx: Connection, kept: Kept, word: Excuse, now: datetime, tell: Tell
     if not move_all(tx, [Move(kept, verdict)], now):
         return []
     if kept.told and kept.status in (CycleStatus.MISSING, CycleStatus.UNKNOWN, CycleStatus.NEVER):
-        tell(tx, closing_event(IncidentKey(*_key(kept)), kept, verdict, now))
+        tell(tx, closing_event(IncidentKey(*kept.cycle.key), kept, verdict, now))
     return [Turn(kept, verdict.status, verdict.reason)]
 
 
 def _counted_again(tx: Connection, kept: Kept, word: Excuse, now: datetime) -> list[Turn]:
     if kept.status is not CycleStatus.EXCUSED:
         return []
-    grounds = [one.grounds for one in of_cycle(tx, kept.id) if one.grounds and not one.grounds.excused]
+    changes = changes_of(tx, [kept.id]).get(kept.id, [])
+    grounds = [one.grounds for one in changes if one.grounds and not one.grounds.excused]
     verdict = judge_on(kept.cycle, grounds[-1], now) if grounds else None
     if verdict is None or verdict.lateness is None:
         # Whoever excused it looked for nothing meanwhile: only a tick can say what came.
@@ -399,7 +381,3 @@ def _counted_again(tx: Connection, kept: Kept, word: Excuse, now: datetime) -> l
     evidence = verdict.grounds.evidence if verdict.grounds else None
     changed = move_all(tx, [Move(kept, verdict, evidence)], now)
     return [Turn(kept, verdict.status, verdict.reason)] if changed else []
-
-
-def _key(kept: Kept) -> Key:
-    return (kept.cycle.contract, kept.cycle.object, kept.cycle.slo)

@@ -191,7 +191,7 @@ def _enumerate(
 def _worded(kept: Kept, words: Mapping[tuple[Key, datetime], Excuse]) -> Kept:
     """The cycle with what somebody said of it, which goes before the calendar."""
     cycle = kept.cycle
-    word = words.get(((cycle.contract, cycle.object, cycle.slo), cycle.due_at))
+    word = words.get((cycle.key, cycle.due_at))
     if word is None:
         return kept
     since = word.at if word.undone else None
