@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dq.dataquality.local.pandera import left_out, schema
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
-    from dq.dataquality.proposal.facts import Proposal
     from dq.dataquality.proposal.propose import Proposed
+    from dq.dataquality.proposal.rules import Proposal
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
@@ -98,7 +98,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.sample": ("sample",),
     "dq.operations.propose": ("propose",),
     "dq.dataquality.proposal.propose": ("Proposed",),
-    "dq.dataquality.proposal.facts": ("Proposal",),
+    "dq.dataquality.proposal.rules": ("Proposal",),
     "dq.operations.publish": ("Delivered", "publish"),
     # A registry and its catalog.
     "dq.operations.audit": ("AuditOutcome", "ReplayOutcome", "audit", "replay"),

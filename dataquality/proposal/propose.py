@@ -28,10 +28,21 @@ from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import Column, field, resolve, single_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.proposal import facts as policy
-from dq.dataquality.proposal import facts as sensitive
-from dq.dataquality.proposal.facts import Bound, ColumnFacts, Proposal, SeenValues, TableFacts
-from dq.dataquality.proposal.rules import FORMATS, NEARLY, PLAIN, TIMES, TOGETHER, keyed, proposals
+from dq.dataquality.proposal import rules as policy
+from dq.dataquality.proposal.rules import (
+    FORMATS,
+    NEARLY,
+    PLAIN,
+    TIMES,
+    TOGETHER,
+    Bound,
+    ColumnFacts,
+    Proposal,
+    SeenValues,
+    TableFacts,
+    keyed,
+    proposals,
+)
 from dq.dataquality.request import Request, opened, pick
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.open import Dataset
@@ -241,7 +252,7 @@ def _columns(one: SchemaObject, schema: DataType, keys: Sequence[str]) -> list[A
                 column=column,
                 type=kind if kind.parts or kind.name in held else _OTHER,
                 written=written(prop),
-                sensitive=any(each.classification or sensitive.by_name(each.column) for each in way),
+                sensitive=any(each.classification or policy.by_name(each.column) for each in way),
                 partition=len(way) == 1 and column.steps[0].lower() in folded,  # type: ignore[union-attr]
             )
         )
@@ -334,7 +345,7 @@ def _column(one: AskedColumn, at: int, whole: Answers, parts: list[Answers]) -> 
         shape=shape_of(parts, at),
         plain=all(part.get(f"p{at}") == 0 for part in parts),
         written=one.written,
-        sensitive=one.sensitive or not sensitive.FORMS.isdisjoint(forms),
+        sensitive=one.sensitive or not policy.SENSITIVE_FORMS.isdisjoint(forms),
         partition=one.partition,
     )
 

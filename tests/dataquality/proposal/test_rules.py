@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dq.contracts.types import DataType
-from dq.dataquality.proposal.facts import (
+from dq.dataquality.proposal.rules import (
     ColumnFacts,
     Proposal,
     TableFacts,
@@ -19,13 +19,14 @@ from dq.dataquality.proposal.facts import (
     like_a_key,
     like_a_secret,
     may_lie_ahead,
+    of_column,
     of_the_world,
     pattern_of,
+    proposals,
     room,
     snake,
 )
-from dq.dataquality.proposal.facts import SeenValues as Seen
-from dq.dataquality.proposal.rules import of_column, proposals
+from dq.dataquality.proposal.rules import SeenValues as Seen
 
 NOW = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)
 WAY = ("schema", 0, "properties", 0)
