@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from fakes.canary import Canary
+from fakes.command import Place, without_settings
 from fakes.desk import Desk
 from fakes.hooks import ROUTING_KEY, SECRET_PATH, Hooks
 from fakes.shelf import SECRETS, SIGNING_SECRET
@@ -340,3 +343,22 @@ def test_the_doctor_is_content_with_channels_that_nobody_uses(desk):
     seen = looks(desk.dq("doctor", "--format", "json"))
 
     assert {seen[name]["ok"] for name in ("slack", "email", "teams", "webhook")} == {None}
+
+
+def test_a_tick_that_has_nothing_to_send_opens_no_channel(tmp_path):
+    place = Place(tmp_path)
+    place.put("orders.odcs.yaml", CONTRACT.format(support=json.dumps(ALL[:1])))
+    place.put("lake/marker", "")
+    early = ["watch", ".", "--as-of", "2026-05-11T04:00:00Z"]
+    program = f"import sys; from dq.cli.main import run; run({early}); print('slack_sdk' in sys.modules)"
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**without_settings(), "SLACK_BOT_TOKEN": TOKEN},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ran.stdout.splitlines()[-1] == "False", ran.stdout + ran.stderr
