@@ -290,6 +290,11 @@ class Clause:
     occasion: Occasion = NOWHEN
 
     @builtins.property
+    def paths(self) -> tuple[str, ...]:
+        """Its own path, and the further ones that it enforces."""
+        return (self.path, *self.covers)
+
+    @builtins.property
     def refused(self) -> str:
         """Why it cannot be tested, or nothing."""
         return self.ask.reason if isinstance(self.ask, Untestable) else ""

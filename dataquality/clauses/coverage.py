@@ -300,10 +300,7 @@ def accounts(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -
 
     `clauses` are those that the shelf found there (`kind.clauses_of`).
     """
-    enforced: dict[str, Clause] = {}
-    for clause in clauses:
-        for path in (clause.path, *clause.covers):
-            enforced.setdefault(path, clause)
+    enforced = _by_path(clauses)
     listed = [
         Account(clause.path, clause.object, "", "additionalColumns", *_state(clause), clause.at)
         for clause in clauses
@@ -314,6 +311,11 @@ def accounts(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -
         listed += _element(prop, one.name, str(column), enforced)
     listed += _service_levels(contract, one, enforced)
     return tuple(sorted(listed, key=BY_PLACE))
+
+
+def _by_path(clauses: Sequence[Clause]) -> dict[str, Clause]:
+    """Of several clauses with one path, the first."""
+    return {path: clause for clause in reversed(clauses) for path in clause.paths}
 
 
 def _state(clause: Clause) -> tuple[State, str]:
@@ -380,8 +382,7 @@ def _rule(quality: Quality, clause: Clause | None) -> tuple[State, str]:
 
 def service_levels(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -> tuple[Account, ...]:
     """The accounts of the service levels that name the object or a property of it alone."""
-    enforced = {path: clause for clause in clauses for path in (clause.path, *clause.covers)}
-    return tuple(_service_levels(contract, one, enforced))
+    return tuple(_service_levels(contract, one, _by_path(clauses)))
 
 
 def _service_levels(contract: Contract, one: SchemaObject, enforced: dict[str, Clause]) -> Iterator[Account]:

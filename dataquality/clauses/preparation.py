@@ -39,8 +39,8 @@ def without(
     accounted: Sequence[Account], clauses: Sequence[Clause], asked: Sequence[Clause]
 ) -> tuple[Account, ...]:
     """The account of a run of some clauses: what it did not ask for is not evaluated."""
-    paths = {path for clause in asked for path in (clause.path, *clause.covers)}
-    left = {path for clause in clauses for path in (clause.path, *clause.covers)} - paths
+    left = {path for clause in clauses for path in clause.paths}
+    left -= {path for clause in asked for path in clause.paths}
     return tuple(
         replace(one, state=State.NOT_EVALUATED, reason="this run did not ask for it")
         if one.path in left and one.state is State.ENFORCED
@@ -80,7 +80,7 @@ def refuse_unknown(found: Sequence[Found], words: Sequence[str]) -> None:
 
 
 def _names_of_clause(clause: Clause, titles: Mapping[str, tuple[str, ...]]) -> set[str]:
-    return {clause.check, clause.path, *clause.covers, *titles.get(clause.path, ())}
+    return {clause.check, *clause.paths, *titles.get(clause.path, ())}
 
 
 def _titles(one: SchemaObject) -> dict[str, tuple[str, ...]]:

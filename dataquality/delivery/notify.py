@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
@@ -52,29 +52,18 @@ _OUTAGE_SUBJECT = "blind"
 _NAMED = 5
 
 
-@dataclass(slots=True)
-class _Cause:
-    """What is behind one place that cannot be seen, or can be seen again."""
-
-    blind: list[Kept] = field(default_factory=list)
-    problem: str = ""
-
-
 def outage_breaches(judged: Iterable[CycleJudgement], now: datetime, settle: timedelta) -> Iterator[Breach]:
     """What of this tick the platform team has to know.
 
     A delivery is told as blind when it is unknown `settle` after its breach.
     """
-    causes: dict[str, _Cause] = defaultdict(_Cause)
+    unknown: dict[str, list[CycleJudgement]] = defaultdict(list)
     for one in judged:
-        name = outage_source(one)
-        if name is None or one.evidence is None or now < one.kept.cycle.breach_at + settle:
-            continue
-        cause = causes[name]
-        cause.blind.append(one.kept)
-        cause.problem = cause.problem or one.evidence.problem
-    for name, cause in sorted(causes.items()):
-        yield _outage_breach(IncidentKey(PLATFORM, name, OUTAGE_GROUP), cause, now)
+        source = outage_source(one)
+        if source is not None and now >= one.kept.cycle.breach_at + settle:
+            unknown[source].append(one)
+    for source, judgements in sorted(unknown.items()):
+        yield _outage_breach(IncidentKey(PLATFORM, source, OUTAGE_GROUP), judgements, now)
 
 
 # How a delivery ends without a look at it.
@@ -113,10 +102,11 @@ def outage_recovery(cause: str, after: Collection[CycleStatus], now: datetime) -
     return Recovery(key, _OUTAGE_SUBJECT, now, facts, title=f"deliveries under {cause} can be seen again")
 
 
-def _outage_breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
-    named = first_of(sorted({kept.cycle.contract for kept in cause.blind}), _NAMED)
-    oldest = min(kept.cycle.due_at for kept in cause.blind)
-    number = len(cause.blind)
+def _outage_breach(key: IncidentKey, judged: Sequence[CycleJudgement], now: datetime) -> Breach:
+    cycles = [one.kept.cycle for one in judged]
+    named = first_of(sorted({cycle.contract for cycle in cycles}), _NAMED)
+    problems = (one.evidence.problem for one in judged if one.evidence is not None)
+    oldest = min(cycle.due_at for cycle in cycles)
     return Breach(
         key=key,
         severity=Severity.ERROR,
@@ -124,8 +114,8 @@ def _outage_breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
         title=f"deliveries under {key.object} cannot be seen",
         at=now,
         facts=(
-            ("problem", cause.problem or "no reason given"),
-            ("unknown", f"{number} deliver{'y' if number == 1 else 'ies'} of {named}"),
+            ("problem", next(filter(None, problems), "no reason given")),
+            ("unknown", f"{len(cycles)} deliver{'y' if len(cycles) == 1 else 'ies'} of {named}"),
             ("since", f"{oldest:%Y-%m-%d %H:%M} UTC, when the oldest was due"),
         ),
     )

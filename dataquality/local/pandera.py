@@ -201,7 +201,7 @@ def _left_out(selected: Selected) -> Iterator[LeftOut]:
     # A clause may be a part of what an account speaks of.
     for clause in selected.untested:
         stated = clause.ask
-        if isinstance(stated, NoResult) and not (stated.proven or listed & {clause.path, *clause.covers}):
+        if isinstance(stated, NoResult) and not (stated.proven or listed.intersection(clause.paths)):
             yield LeftOut(clause.path, clause.property, clause.check, stated.reason, str(clause.at))
 
 

@@ -13,11 +13,10 @@ from dq.contracts.pattern import TOO_LONG
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import WALKED, part_of, type_below
 from dq.dataquality.model.metric import RANK_ACCURACY, Aggregate
 
-_EXACT = t.INTEGERS | {"decimal"}
+_EXACT = p.INTEGERS | {"decimal"}
 _SINCE_1970 = {
     "date": "unix_date({0})",
     "timestamp": "unix_micros({0})",
@@ -40,10 +39,10 @@ class _SqlSubject:
     type: DataType | None
     depth: int = 0
 
-    def path(self, path: t.Path) -> str:
+    def path(self, path: p.Path) -> str:
         return ".".join([*([self.name] if self.name else []), *(sql.name(step) for step in path.steps)])
 
-    def type_of(self, term: t.Term) -> DataType | None:
+    def type_of(self, term: p.Term) -> DataType | None:
         """The type of a path; None for what is computed, and where it is not known."""
         return type_below(self.type, term)
 
@@ -77,7 +76,7 @@ def _truth(node: p.Predicate, here: _SqlSubject) -> str:
     return _TRUTHS[type(node)](node, here)
 
 
-def _value(node: t.Term, here: _SqlSubject) -> str:
+def _value(node: p.Term, here: _SqlSubject) -> str:
     return _VALUES[type(node)](node, here)
 
 
@@ -93,7 +92,7 @@ def _present(value: str, told: str) -> str:
 # Literals.
 
 
-def literal_sql(value: t.Literal | None) -> str:
+def literal_sql(value: p.Literal | None) -> str:
     """A value of Python as Spark's literal of the same kind."""
     if value is None:
         return "NULL"
@@ -110,7 +109,7 @@ def literal_sql(value: t.Literal | None) -> str:
     return sql.number(value)
 
 
-def _compared_with(value: t.Literal, kind: DataType | None) -> str:
+def _compared_with(value: p.Literal, kind: DataType | None) -> str:
     """The literal as a column of this type is compared with it.
 
     Spark compares a float with a number as doubles, where the float nearest to 0.1 is more than 0.1.
@@ -122,7 +121,7 @@ def _compared_with(value: t.Literal, kind: DataType | None) -> str:
 
 def _compare(node: p.Compare, here: _SqlSubject) -> str:
     left = _value(node.value, here)
-    if isinstance(node.other, t.Term):
+    if isinstance(node.other, p.Term):
         return f"{left} {node.operator} {_value(node.other, here)}"
     test = f"{left} {node.operator} {_compared_with(node.other, here.type_of(node.value))}"
     # Spark takes what no bigint can hold for true or false of a NULL, too.
@@ -139,14 +138,14 @@ def _in(node: p.In, here: _SqlSubject) -> str:
     return " OR ".join(f"{value} IN ({listed})" for listed in lists)
 
 
-def _is_double(value: t.Literal) -> bool:
+def _is_double(value: p.Literal) -> bool:
     """Whether an exact number has more digits than Spark's decimals, and is written as a double."""
     number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     return number and sql.digits(value) == (0, 0)  # type: ignore[arg-type]  # a number
 
 
 def _missing(node: p.Missing, here: _SqlSubject) -> str:
-    holder = t.Path(node.value.steps[:-1])
+    holder = p.Path(node.value.steps[:-1])
     if not node.value.steps or not (holder.steps or here.name):
         return f"{here.path(node.value)} IS NULL"
     return f"{here.path(holder)} IS NOT NULL AND {here.path(node.value)} IS NULL"
@@ -154,7 +153,7 @@ def _missing(node: p.Missing, here: _SqlSubject) -> str:
 
 def _is_nan(node: p.IsNaN, here: _SqlSubject) -> str:
     kind = here.type_of(node.value)
-    return f"isnan({here.path(node.value)})" if kind is None or kind.name in t.FLOATS else "FALSE"
+    return f"isnan({here.path(node.value)})" if kind is None or kind.name in p.FLOATS else "FALSE"
 
 
 def _has_day(node: p.HasDay, here: _SqlSubject) -> str:
@@ -209,7 +208,7 @@ def _exists(node: p.Exists, here: _SqlSubject) -> str:
     return f"exists({WALKED[node.part].format(here.path(node.value))}, {name} -> {inner})"
 
 
-def _opaque(node: t.Opaque, here: _SqlSubject) -> str:
+def _opaque(node: p.Opaque, here: _SqlSubject) -> str:
     # Its names are those of the row's columns.
     assert not here.name
     return node.sql
@@ -234,23 +233,23 @@ _TRUTHS: Mapping[type, Callable[[Any, _SqlSubject], str]] = {
     p.And: lambda node, here: _joined("AND", node.parts, here),
     p.Or: lambda node, here: _joined("OR", node.parts, here),
     p.Exists: _exists,
-    t.Opaque: _opaque,
+    p.Opaque: _opaque,
 }
 
 
-def _count_present(node: t.Present, here: _SqlSubject) -> str:
+def _count_present(node: p.Present, here: _SqlSubject) -> str:
     value = here.path(node.value)
     known = [f"CAST({value}.{sql.name(name)} IS NOT NULL AS INT)" for name in node.fields]
     return _present(value, " + ".join(known))
 
 
-def _whole(node: t.Whole, here: _SqlSubject) -> str:
+def _whole(node: p.Whole, here: _SqlSubject) -> str:
     value, kind = here.path(node.value), here.type_of(node.value)
     return f"CAST({value} AS INT)" if kind is not None and kind.name == "boolean" else value
 
 
-def _function(node: t.Function, here: _SqlSubject) -> str:
-    told = [_value(each, here) if isinstance(each, t.Term) else literal_sql(each) for each in node.arguments]
+def _function(node: p.Function, here: _SqlSubject) -> str:
+    told = [_value(each, here) if isinstance(each, p.Term) else literal_sql(each) for each in node.arguments]
     if node.name in _FUNCTIONS:
         return _FUNCTIONS[node.name].format(*told)
     return f"{node.name}({', '.join(told)})"
@@ -265,14 +264,14 @@ _FUNCTIONS = {
 }
 
 _VALUES: Mapping[type, Callable[[Any, _SqlSubject], str]] = {
-    t.Path: lambda node, here: here.path(node),
-    t.Length: lambda node, here: f"char_length({_value(node.value, here)})",
-    t.Remainder: lambda node, here: f"{_value(node.value, here)} % {node.by}",
-    t.Size: lambda node, here: _present(here.path(node.value), f"size({here.path(node.value)})"),
-    t.Entries: lambda node, here: _present(here.path(node.value), f"size({here.path(node.value)})"),
-    t.Present: _count_present,
-    t.Whole: _whole,
-    t.Since1970: lambda node, here: _SINCE_1970[node.type].format(here.path(node.value)),
-    t.Function: _function,
-    t.Opaque: _opaque,
+    p.Path: lambda node, here: here.path(node),
+    p.Length: lambda node, here: f"char_length({_value(node.value, here)})",
+    p.Remainder: lambda node, here: f"{_value(node.value, here)} % {node.by}",
+    p.Size: lambda node, here: _present(here.path(node.value), f"size({here.path(node.value)})"),
+    p.Entries: lambda node, here: _present(here.path(node.value), f"size({here.path(node.value)})"),
+    p.Present: _count_present,
+    p.Whole: _whole,
+    p.Since1970: lambda node, here: _SINCE_1970[node.type].format(here.path(node.value)),
+    p.Function: _function,
+    p.Opaque: _opaque,
 }
