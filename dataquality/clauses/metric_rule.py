@@ -100,13 +100,6 @@ def measured_by(clause: Clause) -> MeasureAsked | None:
     return told if isinstance(told, MeasureAsked) else None
 
 
-def nothing_more(
-    _asked: MeasureAsked, _rows: Sequence[Sequence[Value]], _where: Predicate | None
-) -> tuple[()]:
-    """No second question."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnMeasure:
     """How one metric is asked and what its number is.
@@ -118,7 +111,7 @@ class ColumnMeasure:
     asks: Callable[[MeasureAsked, Predicate | None], tuple[Question, ...]]
     number: Callable[[MeasureAsked, Sequence[Value]], Found]
     then: Callable[[MeasureAsked, Sequence[Sequence[Value]], Predicate | None], tuple[Question, ...]] = (
-        nothing_more
+        lambda _asked, _rows, _where: ()
     )
 
 
@@ -280,14 +273,6 @@ def summed(answers: Sequence[Value]) -> tuple[Fraction, int] | Failure:
 # What earlier runs measured for a clause, and what of it a rule compares with.
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Whether a number is as it should be against earlier ones; None: there are none to tell it by."""
-
-    kept: bool | None
-    says: str
-
-
 def past_of(clause: Clause, of: str) -> list[Past] | str:
     """Earlier runs of a clause that measured the same on comparable rows, the oldest first; or why none."""
     occasion = clause.occasion
@@ -306,26 +291,26 @@ def past_of(clause: Clause, of: str) -> list[Past] | str:
 
 def compared_with_past(
     number: Fraction, group: Group, past: Sequence[Past], clause: Clause, against: Against
-) -> Compared:
-    """A number of a group against earlier ones."""
+) -> tuple[Status, str]:
+    """A number of a group against earlier ones, in words; skipped where there are none to tell it by."""
     here = moment_of(clause.occasion)
     assert here is not None
     if against.mode == "usual":
         return _usual(number, group, past, here, against)
     before = _before(past, here, against)
     if before is None or group not in before.numbers:
-        return Compared(None, f"{shown(number)}; no earlier number to compare with")
+        return Status.SKIPPED, f"{shown(number)}; no earlier number to compare with"
     assert clause.limit is not None
     then = Fraction(str(before.numbers[group]))
     change = number - then
     percent = clause.limit.unit.value == "percent"
     if percent and then == 0 and change != 0:
-        return Compared(None, f"{shown(number)}; no percentage of the 0 of {before.of:%Y-%m-%d %H:%MZ}")
+        return Status.SKIPPED, f"{shown(number)}; no percentage of the 0 of {before.of:%Y-%m-%d %H:%MZ}"
     change = change * 100 / abs(then) if percent and then else change
     sign = "+" if change >= 0 else ""
     said = f"{sign}{shown(change)}{' %' if percent else ''}, {shown(number)} against {shown(then)}"
-    kept = clause.limit.threshold.holds(change)
-    return Compared(kept, f"{said} of {before.of:%Y-%m-%d %H:%MZ}")
+    status = Status.PASS if clause.limit.threshold.holds(change) else Status.FAIL
+    return status, f"{said} of {before.of:%Y-%m-%d %H:%MZ}"
 
 
 def _before(past: Sequence[Past], here: datetime, against: Against) -> Past | None:
@@ -335,11 +320,11 @@ def _before(past: Sequence[Past], here: datetime, against: Against) -> Past | No
 
 def _usual(
     number: Fraction, group: Group, past: Sequence[Past], here: datetime, against: Against
-) -> Compared:
+) -> tuple[Status, str]:
     known = [one for one in past if group in one.numbers]
     if len(known) < against.minimum:
         learning = f"learning ({len(known)} of {against.minimum} runs)"
-        return Compared(None, f"{shown(number)}; {learning}")
+        return Status.SKIPPED, f"{shown(number)}; {learning}"
     last, weekly = last_of(known, here, against.runs)
     numbers = [one.numbers[group] for one in last]
     middle, reach = reach_of(numbers, against)
@@ -351,7 +336,7 @@ def _usual(
     bounds = {"more": f"{shown(most)} or less", "fewer": f"{shown(least)} or more"}.get(
         against.direction, f"{shown(least)} to {shown(most)}"
     )
-    return Compared(kept, f"{shown(number)}; usual are {bounds}, by {of}")
+    return Status.PASS if kept else Status.FAIL, f"{shown(number)}; usual are {bounds}, by {of}"
 
 
 def gone(here: Mapping[Group, object], past: Sequence[Past], against: Against, clause: Clause) -> list[Group]:
@@ -421,9 +406,8 @@ def _one(
         if isinstance(past, str):
             said = f"{shown(found)}; not compared: {past}"
             return GroupResult(group, Status.SKIPPED, said, value)
-        told = compared_with_past(found, group, past, clause, asked.terms.against)
-        status = {True: Status.PASS, False: Status.FAIL, None: Status.SKIPPED}[told.kept]
-        return GroupResult(group, status, told.says, value)
+        status, said = compared_with_past(found, group, past, clause, asked.terms.against)
+        return GroupResult(group, status, said, value)
     assert clause.limit is not None
     percent = " %" if clause.limit.unit.value == "percent" else ""
     kept = clause.limit.threshold.holds(found)

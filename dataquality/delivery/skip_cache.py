@@ -10,7 +10,15 @@ from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select,
 
 from dq.contracts.shared.outcome import LAKEHOUSE, CycleStatus
 from dq.contracts.slo import Partition, Slo
-from dq.dataquality.delivery.cycle import CycleState, DeliveryPlace, Kept, MissingPart, Watched, label
+from dq.dataquality.delivery.cycle import (
+    FILE_SOURCES,
+    CycleState,
+    DeliveryPlace,
+    Kept,
+    MissingPart,
+    Watched,
+    label,
+)
 from dq.dataquality.delivery.evidence import asked_for, folder
 from dq.dataquality.delivery.probe_pool import Errand, Lookout
 from dq.dataquality.delivery.tables import (
@@ -125,12 +133,10 @@ def remember(tx: Connection, new: Mapping[str, str], now: datetime) -> None:
 
 # Parts of missing deliveries, and whether anything of them may be there by now.
 
-_BY_FILES = ("marker", "file")
-
 
 def path_of(slo: Slo, place: DeliveryPlace, partition: Partition) -> str | None:
     """Where files would show a partition; None where none are asked."""
-    by_files = any(name in _BY_FILES for name in asked_for(slo, place))
+    by_files = any(name in FILE_SOURCES for name in asked_for(slo, place))
     return folder(slo, partition, place) if by_files else None
 
 

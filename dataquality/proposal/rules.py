@@ -432,8 +432,6 @@ def of_numbers(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     if ends is None or not all(isinstance(one, int | float | Decimal) for one in ends):
         return
     least, greatest = ends
-    assert isinstance(least, int | float | Decimal)
-    assert isinstance(greatest, int | float | Decimal)
     low, high = room(least, greatest)
     shown = f"smallest {_shown(least)} {where(table)}", f"largest {_shown(greatest)} {where(table)}"
     world = of_the_world(column.name)
@@ -476,7 +474,7 @@ def _shown(value: Number) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{float(value):,.6g}"
 
 
-def _ends(seen: tuple[SeenValues, ...]) -> tuple[object, object] | None:
+def _ends(seen: tuple[SeenValues, ...]) -> tuple[Any, Any] | None:
     least, greatest = _series(seen)
     return (min(least), max(greatest)) if least and len(least) == len(greatest) else None
 
@@ -506,10 +504,7 @@ def of_times(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     ends = _ends(column.seen)
     if ends is None or is_constant(column):
         return
-    least, greatest = ends
-    assert isinstance(least, dt.date)
-    assert isinstance(greatest, dt.date)
-    earliest, latest = _day(least), _day(greatest)
+    earliest, latest = map(_day, ends)
     if not {f"{OPTIONS}.minimum", f"{OPTIONS}.exclusiveMinimum"} & column.written:
         day = first_day(earliest, latest)
         bound = f"{day.isoformat()}" + ("" if column.type.name == "date" else "T00:00:00Z")
