@@ -63,7 +63,7 @@ from dq.dataquality.sql.spark_predicate import question
 from dq.dataquality.text import carried
 from dq.lake.parquet import READABLE_ENCODINGS
 from dq.lake.storage import file_system, is_data_name, is_data_path, split, unescaped
-from dq.lake.types import arrow_type, from_spark_json
+from dq.lake.types import arrow_array, arrow_type, from_spark_json
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnSchema, FileMetaData, ParquetFile
@@ -334,8 +334,12 @@ class SmallTable:
         for file in self.files:
             meta = file.content.metadata
             for name in held.keys() & file.placed.keys():
-                value = pa.scalar(file.placed[name], types[name])
-                held[name].append(pa.repeat(value, meta.num_rows))
+                value = file.placed[name]
+                held[name].append(
+                    pa.nulls(meta.num_rows, types[name])
+                    if value is None
+                    else pa.repeat(arrow_array([value], types[name])[0], meta.num_rows)
+                )
             stored = [name for name in held if name not in file.placed]
             batches = file.content.iter_batches(_batch_rows(meta), columns=stored, use_threads=False)
             for batch in batches if stored else ():

@@ -15,6 +15,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
 from dq.dataquality.model.predicate import NoReading
+from dq.lake.types import arrow_array
 
 # Arrow arrays of one batch by the column's name; what a condition gives is an array of booleans, with
 # NULL where SQL has it.
@@ -146,9 +147,9 @@ def _among(values: _Values, listed: tuple[t.Literal, ...], kinds: tuple[str, ...
         import pyarrow as pa
 
         found = values.get(columns)
-        known = pa.array([one.as_py() for one in scalars], scalars[0].type).cast(found.type)
+        known = arrow_array([one.as_py() for one in scalars], scalars[0].type).cast(found.type)
         # In SQL, NULL is neither among them nor not.
-        return _compute().if_else(found.is_valid(), _compute().is_in(found, known), None)
+        return _compute().if_else(found.is_valid(), _compute().is_in(found, known), pa.NULL)
 
     return Condition(evaluate, values.columns)
 
@@ -203,13 +204,13 @@ def _literal(value: t.Literal, kind: str, wanted: DataType) -> Any:
         if wanted.name in _INTEGERS and exact is not None:
             if exact != exact.to_integral_value() or abs(exact) >= 2**63:
                 raise Unlike
-            return pa.scalar(int(exact), pa.int64())
+            return arrow_array([int(exact)], pa.int64())[0]
         if wanted.name == "decimal" and exact is not None:
             scale = wanted.numbers[1]
             places = exact.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
-            return pa.scalar(places, pa.decimal128(38, scale))
+            return arrow_array([places], pa.decimal128(38, scale))[0]
         if wanted.name == kind and kind in _LITERALS:
-            return pa.scalar(value, pa.type_for_alias(_LITERALS[kind]))
+            return arrow_array([value], pa.type_for_alias(_LITERALS[kind]))[0]
     except (ValueError, ArithmeticError, pa.ArrowException) as error:
         raise Unlike from error
     raise Unlike
