@@ -14,7 +14,6 @@ from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Statu
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.memory import LeftToSpark, answers
-from dq.dataquality.answers.partition_cache.cache import recalled
 from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
 from dq.dataquality.answers.statistics.facts import File
 from dq.dataquality.clauses.clause import Clause, RowScope
@@ -454,18 +453,17 @@ def _shortcut(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
     # The files below a table tell not all of one whose partitions lie elsewhere too.
     source = data if isinstance(data, Dataset) and not data.placed else None
     parts = (request.partitions or ()) if rows is RowScope.PARTITION else ()
-    memory, now, levers = request.memory, request.now, request.levers
-    tasks_from, limit_seconds = request.tasks_from, request.limit_seconds
-    if memory is None or now is None or parts or Lever.KEPT not in levers:
+    levers, tasks_from, limit_seconds = request.levers, request.tasks_from, request.limit_seconds
+    if request.memory is None or request.now is None or parts or Lever.KEPT not in levers:
         return shortcut(metrics, table, source, parts, levers, tasks_from, limit_seconds)
+    from dq.dataquality.answers.partition_cache.cache import recalled
+
     first, last = levers & {Lever.STATISTICS}, levers - {Lever.STATISTICS}
     told = shortcut(metrics, table, source, parts, first, tasks_from, limit_seconds)
     # What a window leaves of the rows is another question at each run.
     lasting = metrics_of([one for one in scope.clauses if one.extent.window is None], kinds)
     rest = [one for one in lasting if one not in told.answers]
-    # Rows that Spark keeps are not those of the files that answers are kept for.
-    secret = classified(scope.chosen.one)
-    kept = recalled(rest, table, source, memory, now, levers, tasks_from, limit_seconds, secret)
+    kept = recalled(rest, table, source, request, classified(scope.chosen.one))
     known = {**told.answers, **kept.answers}
     rest = [one for one in metrics if one not in known]
     more = shortcut(rest, table, source, parts, last, tasks_from, limit_seconds) if rest else Shortcut()

@@ -15,7 +15,6 @@ from dq.contracts.shared.outcome import DqError, MissingTool, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType, row_type
 from dq.dataquality.answers.memory import LeftToSpark, SmallTable, small_table
-from dq.dataquality.answers.partition_cache.cache import Memory
 from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
 from dq.dataquality.answers.sources import ALL, Lever
 from dq.dataquality.checks import built_in
@@ -38,6 +37,8 @@ from dq.lake.types import KNOWN, arrow_type, from_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from dq.dataquality.answers.partition_cache.store import PartLedger
 
 
 # Frames of others (pandas, polars, Arrow) as DataFrames of Spark, by way of Arrow.
@@ -258,7 +259,7 @@ class Request:
     levers: Set[Lever] = ALL
     tasks_from: int = WORTH_ROWS
     rules: Sequence[str] = ()
-    memory: Memory | None = None
+    memory: PartLedger | None = None
     limit_seconds: float | None = None
     neighbours: Neighbours = ALONE
     verify_statistics: float = 0.0

@@ -28,7 +28,7 @@ TABLE_MODULES = (
     "dq.dataquality.delivery.tables",
     "dq.dataquality.local.tables",
     "dq.dataquality.results.check_runs",
-    "dq.dataquality.answers.partition_cache.tables",
+    "dq.dataquality.answers.partition_cache.store",
     "dq.registry.tables",
 )
 """Modules that declare tables. By name: the packages that own them import the store, not the reverse."""

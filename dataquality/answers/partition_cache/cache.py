@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import MissingTool, Unreadable
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks import run as kernels
+from dq.dataquality.answers.partition_cache.store import HeldKeys, Part, PartLedger
 from dq.dataquality.answers.python_tasks.keys import Codes, Keys, run_of
 from dq.dataquality.answers.python_tasks.run import MOST_AVERAGED, average, by_unit, unfit
 from dq.dataquality.answers.sources import Lever
@@ -46,6 +46,8 @@ from dq.lake.storage import Files, files_for, is_data_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from dq.dataquality.request import Request
 
 
 # The folders of a table of plain files, what an answer about one depends on, and tasks that tell it.
@@ -278,16 +280,27 @@ def place(folder: str) -> str:
     return f"{scheme}://{parts.netloc}{unquote(parts.path)}"
 
 
-def rows_of(table: DataFrame, dataset: Dataset, folders: Sequence[Folder]) -> DataFrame | None:
-    """The rows of these folders alone; None where Spark would take the name of one for a pattern."""
-    if any(sign in unquote(folder.address) for folder in folders for sign in "*?[]{}\\"):
-        return None
-    schema = schema_of(table)
-    addresses = [folder.address for folder in folders]
-    frame = attempt(lambda: open_folders(table.sparkSession, dataset, schema, addresses))
-    if isinstance(frame, Failure) or schema_of(frame) != schema:
-        return None
-    return frame
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A table of folders, of which answers are kept, and the run that asks."""
+
+    table: DataFrame
+    dataset: Dataset
+    path: str
+    folders: Folders
+    memory: PartLedger
+    request: Request
+
+    def rows_of(self, folders: Mapping[str, Folder]) -> DataFrame | None:
+        """The rows of these folders alone; None where Spark would take the name of one for a pattern."""
+        if len(folders) == len(self.folders.listed):
+            return self.table
+        addresses = [folder.address for folder in folders.values()]
+        if any(sign in unquote(address) for address in addresses for sign in "*?[]{}\\"):
+            return None
+        schema = schema_of(self.table)
+        frame = attempt(lambda: open_folders(self.table.sparkSession, self.dataset, schema, addresses))
+        return None if isinstance(frame, Failure) or schema_of(frame) != schema else frame
 
 
 # What tasks over Parquet files tell of each folder.
@@ -323,13 +336,11 @@ def by_tasks(
     return {one: dict(zip(groups, answers, strict=True)) for one, answers in told.items()}
 
 
-# Answers about all of a table from those that are kept of its folders, and new ones of the rest.
-
 # How many different keys a table has, from the codes of keys that are kept of its folders.
 #
 # The codes of all folders that did not change are kept once more together, so that one new folder is
-# compared
-# with one list. Where codes are hashes, they prove that no key repeats, and say nothing where one does.
+# compared with one list. Where codes are hashes, they prove that no key repeats, and say nothing where one
+# does.
 
 # The folder under which the codes of many stand together.
 TOGETHER = ""
@@ -339,124 +350,75 @@ _SINCE = 8
 _CODING = "1"
 
 
-@dataclass(frozen=True, slots=True)
-class HeldKeys:
-    """What is kept of a folder's keys: its print, how many rows have a key, and their codes, packed.
-
-    `members` are the prints of the folders whose codes stand together, None for a folder of its own; the
-    print is made of theirs then.
-    """
-
-    print: str
-    rows: int
-    members: Mapping[str, str] | None = None
-    codes: bytes = b""
-
-
-class KeyMemory(Protocol):
-    """Where keys are kept, by the dataset's path, their question and the folder."""
-
-    @property
-    def most(self) -> int:
-        """How many keys of one question may be kept."""
-        ...
-
-    def held(self, dataset: str, question: str) -> Mapping[str, HeldKeys]:
-        """What is kept of every folder, without the codes."""
-        ...
-
-    def codes(self, dataset: str, question: str, prints: Mapping[str, str]) -> Mapping[str, bytes]:
-        """The codes of these folders, as they were packed, where their prints are still these."""
-        ...
-
-    def hold(self, dataset: str, question: str, keys: Mapping[str, HeldKeys], gone: Set[str]) -> None:
-        """Keeps keys in the place of earlier ones of the same folders, and forgets folders that are gone."""
-        ...
-
-
-def different(
-    metric: Metric, table: DataFrame, dataset: Dataset, folders: Folders, memory: KeyMemory, tasks_from: int
-) -> tuple[Answer, ...]:
+def _recall_keys(metric: RepeatedKeys | DistinctKeys, kept: _Kept) -> tuple[Answer, ...]:
     """The answer about the keys of all of a table; none where it takes a scan."""
     import pyarrow as pa
 
-    if not isinstance(metric, RepeatedKeys | DistinctKeys) or metric.where is not None:
-        return ()
-    if not all(len(key.steps) == 1 for key in metric.keys):
-        return ()
+    around = kept.folders.around
+    types = dict(zip(around.schema.names, around.schema.parts, strict=True))
     keys = Keys(tuple(str(key.steps[0]) for key in metric.keys))
-    types = dict(zip(folders.around.schema.names, folders.around.schema.parts, strict=True))
-    if not keys.sound(types):
+    if metric.where is not None or any(len(key.steps) > 1 for key in metric.keys) or not keys.sound(types):
         return ()
-    told = "\n".join((folders.around.digest, _CODING, *keys.columns))
-    question = hashlib.sha256(told.encode()).hexdigest()
+    question = hashlib.sha256("\n".join((around.digest, _CODING, *keys.columns)).encode()).hexdigest()
     try:
-        found = _count_keys(keys, metric.keys, question, table, dataset, folders, memory, tasks_from)
+        counted = _count_keys(keys, metric.keys, question, kept)
     except (OSError, ValueError, pa.ArrowException):
         # What is kept is damaged.
         return ()
-    if found is None:
+    if counted is None:
         return ()
-    rows, distinct = found
+    rows, distinct = counted
     if rows != distinct and not keys.exact(types):
         return ()
     return (distinct if isinstance(metric, DistinctKeys) else rows - distinct,)
 
 
-def _count_keys(
-    keys: Keys,
-    columns: Sequence[Column],
-    question: str,
-    table: DataFrame,
-    dataset: Dataset,
-    folders: Folders,
-    memory: KeyMemory,
-    tasks_from: int,
-) -> tuple[int, int] | None:
+def _count_keys(keys: Keys, columns: Sequence[Column], question: str, kept: _Kept) -> tuple[int, int] | None:
     """How many rows have a key, and how many different codes these keys have."""
-    assert dataset.path is not None
-    held = dict(memory.held(dataset.path, question))
+    memory, folders, prints = kept.memory, kept.folders.listed, kept.folders.prints
+    held = dict(memory.recall_keys(kept.path, question))
     base = held.pop(TOGETHER, None)
-    prints = folders.prints
-    same = {one: kept for one, kept in held.items() if prints.get(one) == kept.print}
-    missing = {one: folder for one, folder in folders.listed.items() if one not in same}
-    rows = sum(kept.rows for kept in same.values())
+    same = {folder: part for folder, part in held.items() if prints.get(folder) == part.print}
+    missing = {folder: found for folder, found in folders.items() if folder not in same}
+    rows = sum(part.rows for part in same.values())
     new: dict[str, Codes] = {}
     if missing:
-        frame = table if len(missing) == len(prints) else rows_of(table, dataset, list(missing.values()))
+        frame = kept.rows_of(missing)
         if frame is None:
             return None
-        new = by_tasks([keys], columns, frame, missing, tasks_from, memory.most - rows).get(keys, {})
+        most = memory.most_keys - rows
+        new = by_tasks([keys], columns, frame, missing, kept.request.tasks_from, most).get(keys, {})
         if not new:
             return None
-        rows += sum(one.rows for one in new.values())
+        rows += sum(codes.rows for codes in new.values())
     members = base.members if base is not None and base.members is not None else {}
     if any(prints.get(folder) != print for folder, print in members.items()):
         members = {}
-    since = [one for one in same if one not in members]
-    wanted = {one: same[one].print for one in since}
+    since = [folder for folder in same if folder not in members]
+    wanted = {folder: same[folder].print for folder in since}
     if members and base is not None:
         wanted[TOGETHER] = base.print
-    stored = memory.codes(dataset.path, question, wanted)
+    stored = memory.recall_codes(kept.path, question, wanted)
     if stored.keys() != wanted.keys():
         # Another check has changed them since.
         return None
     together = _unpacked(stored[TOGETHER]) if members else run_of([]).codes
-    settled = [_unpacked(stored[one]) for one in since] + [new[one].codes for one in new if prints[one]]
-    open_ = [new[one].codes for one in new if not prints[one]]
+    settled = [_unpacked(stored[folder]) for folder in since]
+    settled += [codes.codes for folder, codes in new.items() if prints[folder]]
+    open_ = [codes.codes for folder, codes in new.items() if not prints[folder]]
     keep = {
-        one: HeldKeys(print, new[one].rows, None, _packed(new[one].codes))
-        for one in new
-        if (print := prints[one])
+        folder: HeldKeys(print, codes.rows, None, _packed(codes.codes))
+        for folder, codes in new.items()
+        if (print := prints[folder])
     }
     if sum(map(len, settled)) * _SINCE > len(together):
         together = run_of([together, *settled]).codes
         settled = []
-        whole = {one: print for one, print in prints.items() if print}
+        whole = {folder: print for folder, print in prints.items() if print}
         told = "\n".join(sorted(f"{folder}\n{print}" for folder, print in whole.items()))
         keep[TOGETHER] = HeldKeys(hashlib.sha256(told.encode()).hexdigest(), 0, whole, _packed(together))
     if keep:
-        memory.hold(dataset.path, question, keep, held.keys() - prints.keys())
+        memory.remember_keys(kept.path, question, keep, held.keys() - prints.keys())
     since_then = run_of([*settled, *open_]).codes
     return rows, len(together) + len(since_then) - _shared(together, since_then)
 
@@ -498,42 +460,11 @@ def _unpacked(codes: bytes) -> Any:
 # Answers about all of a table from those that are kept of its folders, and new ones of the rest.
 #
 # A kept answer belongs to a folder as it was: to the names, sizes and times of its files. Where these
-# cannot be
-# had, or do not agree with what Spark listed, nothing is reused and nothing is kept: an answer that is
-# taken
-# again costs time, and a wrong one would be a promise that looks kept.
+# cannot be had, or do not agree with what Spark listed, nothing is reused and nothing is kept: an answer that
+# is taken again costs time, and a wrong one would be a promise that looks kept.
 
 # So many answers are kept of a folder; beyond, those go that nobody asked for this time.
 MOST_ANSWERS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What is kept of one folder: the print of its files, and answers, as JSON, by `Circumstances.of`."""
-
-    print: str
-    counts: Mapping[str, Any]
-
-
-class Memory(Protocol):
-    """Where parts are kept, by the dataset's path and their folder; and keys, where they are."""
-
-    @property
-    def keys(self) -> KeyMemory | None:
-        """Where keys are kept, None where none are."""
-        ...
-
-    def recall(self, dataset: str) -> Mapping[str, Part]:
-        """Every part of a dataset."""
-        ...
-
-    def remember(self, dataset: str, parts: Mapping[str, Part], gone: Set[str]) -> None:
-        """Keeps parts in the place of earlier ones of the same folders, and forgets folders that are gone."""
-        ...
-
-    def forget(self, dataset: str) -> None:
-        """Forgets all that is kept of a dataset."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,88 +483,72 @@ def recalled(
     metrics: Collection[Metric],
     table: DataFrame,
     dataset: Dataset | None,
-    memory: Memory,
-    now: datetime,
-    levers: Set[Lever],
-    tasks_from: int = kernels.WORTH_ROWS,
-    limit_seconds: float | None = None,
+    request: Request,
     secret: Set[str] = frozenset(),
 ) -> Recalled:
     """The answers over the whole table that kept ones of unchanged folders and new ones of the rest give.
 
-    Only for partitioned tables of plain files. What cannot be told for certain is left out. `now` must be
-    the real time: it says which files have settled. Keys of a `secret` column, in lower case, are not kept.
+    Only for partitioned tables of plain files, and a request with a memory. What cannot be told for certain
+    is left out. `now` must be the real time: it says which files have settled. Keys of a `secret` column, in
+    lower case, are not kept.
     """
-    if dataset is None or not dataset.path or dataset.format not in FILES or not dataset.partitions:
+    memory, now = request.memory, request.now
+    if memory is None or now is None or dataset is None or dataset.format not in FILES:
+        return Recalled()
+    if not dataset.path or not dataset.partitions:
         return Recalled()
     schema = schema_of(table)
     failing = {metric for metric, _ in plan(metrics, schema).failures}
-    asked = {
-        one: parts
-        for one in metrics
-        if isinstance(one, Aggregate) and one not in failing and (parts := parts_of(one, schema))
+    added = {
+        metric: parts
+        for metric in metrics
+        if isinstance(metric, Aggregate) and metric not in failing and (parts := parts_of(metric, schema))
     }
     keyed = [
-        one
-        for one in metrics
-        if isinstance(one, RepeatedKeys | DistinctKeys) and one not in failing
-        if not secret & {str(key.steps[0]).lower() for key in one.keys}
+        metric
+        for metric in metrics
+        if isinstance(metric, RepeatedKeys | DistinctKeys) and metric not in failing
+        if not secret & {str(key.steps[0]).lower() for key in metric.keys}
+        if memory.most_keys and Lever.KERNELS in request.levers
     ]
-    keyed = keyed if memory.keys is not None and Lever.KERNELS in levers else []
-    if not (asked or keyed) or cached(table):
+    if not (added or keyed) or cached(table):
         return Recalled()
     folders = folders_of(table, dataset, now)
     if folders is None:
         return Recalled()
-    found = (
-        _added(asked, table, dataset, folders, memory, levers, tasks_from, limit_seconds)
-        if asked
-        else Recalled()
-    )
-    told = dict(found.answers)
-    for one in keyed:
-        assert memory.keys is not None
-        for answer in different(one, table, dataset, folders, memory.keys, tasks_from):
-            told[one] = answer
-    return Recalled(told, found.kept | {one for one in keyed if one in told}, found.passes)
+    kept = _Kept(table, dataset, dataset.path, folders, memory, request)
+    recalled = _recall_sums(added, kept) if added else Recalled()
+    keys: dict[Metric, Answer] = {metric: answer for metric in keyed for answer in _recall_keys(metric, kept)}
+    return Recalled({**recalled.answers, **keys}, recalled.kept | keys.keys(), recalled.passes)
 
 
-def _added(
-    asked: Mapping[Aggregate, tuple[Aggregate, ...]],
-    table: DataFrame,
-    dataset: Dataset,
-    found: Folders,
-    memory: Memory,
-    levers: Set[Lever],
-    tasks_from: int,
-    limit_seconds: float | None,
-) -> Recalled:
+def _recall_sums(asked: Mapping[Aggregate, tuple[Aggregate, ...]], kept: _Kept) -> Recalled:
     """What adds up."""
-    assert dataset.path is not None
-    folders, seen, schema = found.listed, found.prints, found.around.schema
-    names = {part: found.around.of(part) for parts in asked.values() for part in parts}
-    before = memory.recall(dataset.path)
+    folders, prints, schema = kept.folders.listed, kept.folders.prints, kept.folders.around.schema
+    names = {part: kept.folders.around.of(part) for parts in asked.values() for part in parts}
+    before = kept.memory.recall(kept.path)
     there = ((folder, before[folder]) for folder in folders if folder in before)
-    same = {folder: part.counts for folder, part in there if part.print == seen[folder]}
-    answers = {
-        folder: {part: read(kept[name]) for part, name in names.items() if name in kept}
-        for folder, kept in same.items()
-    } | {folder: {} for folder in folders if folder not in same}
+    same = {folder: part.counts for folder, part in there if part.print == prints[folder]}
+    answers: _Answers = {
+        folder: {part: read(counts[name]) for part, name in names.items() if name in counts}
+        for folder in folders
+        for counts in [same.get(folder, {})]
+    }
     missing = {folder: folders[folder] for folder in folders if len(answers[folder]) < len(names)}
     passes = 0
     if missing:
-        frame = table if len(missing) == len(folders) else rows_of(table, dataset, list(missing.values()))
+        frame = kept.rows_of(missing)
         if frame is None:
             return Recalled()
-        wanted = [part for part in names if any(part not in answers[folder] for folder in missing)]
-        new, passes = _counted(wanted, frame, missing, levers, tasks_from, limit_seconds)
+        parts = [part for part in names if any(part not in answers[folder] for folder in missing)]
+        new, passes = _counted(parts, frame, missing, kept.request)
         for folder in missing:
             answers[folder] |= new[folder]
-        settled = {folder: print for folder in missing if new[folder] and (print := seen[folder])}
-        memory.remember(
-            dataset.path,
+        settled = {folder: print for folder in missing if new[folder] and (print := prints[folder])}
+        kept.memory.remember(
+            kept.path,
             {
-                folder: Part(print, _kept(same.get(folder, {}), names, new[folder]))
+                folder: Part(print, _with_new(same.get(folder, {}), names, new[folder]))
                 for folder, print in settled.items()
             },
             before.keys() - folders.keys(),
@@ -643,13 +558,13 @@ def _added(
         for metric, parts in asked.items()
         if all(part in answers[folder] for folder in folders for part in parts)
         for answer in whole(
-            metric, [combined(part, (answers[one][part] for one in folders)) for part in parts], schema
+            metric, [combined(part, (answers[folder][part] for folder in folders)) for part in parts], schema
         )
     }
     return Recalled(told, frozenset(told) if len(missing) < len(folders) else frozenset(), passes)
 
 
-def _kept(
+def _with_new(
     before: Mapping[str, Any], names: Mapping[Aggregate, str], new: Mapping[Aggregate, Answer]
 ) -> dict[str, Any]:
     """A folder's answers, with the new ones; only those asked for today where there are too many."""
@@ -664,12 +579,7 @@ _Answers = dict[str, dict[Aggregate, Answer]]
 
 
 def _counted(
-    parts: Sequence[Aggregate],
-    frame: DataFrame,
-    folders: Mapping[str, Folder],
-    levers: Set[Lever],
-    tasks_from: int,
-    limit_seconds: float | None,
+    parts: Sequence[Aggregate], frame: DataFrame, folders: Mapping[str, Folder], request: Request
 ) -> tuple[_Answers, int]:
     """The answers of each of these folders, by tasks where they can tell, else by Spark; and the passes.
 
@@ -677,25 +587,25 @@ def _counted(
     """
     found: _Answers = {folder: {} for folder in folders}
     passes = 0
-    if Lever.KERNELS in levers:
+    if Lever.KERNELS in request.levers:
         columns = frozenset(need.column for part in parts for need in part.needs)
-        told = by_tasks(parts, columns, frame, found.keys(), tasks_from)
+        told = by_tasks(parts, columns, frame, found.keys(), request.tasks_from)
         passes += bool(told)
         for part, answers in told.items():
             for folder, answer in answers.items():
                 found[folder][part] = answer
-    rest = [part for part in parts if any(part not in one for one in found.values())]
+    rest = [part for part in parts if any(part not in answers for answers in found.values())]
     for each in plan(rest, schema_of(frame)).passes:
         asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
         theirs = any(map(of_users, asked))
-        with time_limit(frame.sparkSession, limit_seconds if theirs else None):
+        with time_limit(frame.sparkSession, request.limit_seconds if theirs else None):
             new = attempt(lambda asked=asked: _by_folder(frame, asked, folders))  # type: ignore[misc]
         passes += 1
         if new is None or isinstance(new, Failure):
             continue
-        for folder, mine in found.items():
+        for folder, counts in found.items():
             nothing = [0 if part.name == "count" else None for part in asked]
-            mine |= dict(zip(asked, new.get(folder, nothing), strict=True))
+            counts |= dict(zip(asked, new.get(folder, nothing), strict=True))
     return found, passes
 
 

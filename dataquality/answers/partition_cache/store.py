@@ -1,30 +1,82 @@
-"""Kept answers of folders as rows."""
+"""Answers and keys of a table's folders, as rows of the store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Column, LargeBinary, String, Table, Text, delete, insert, select
 
-from dq.dataquality.answers.partition_cache.cache import HeldKeys, Part
-from dq.dataquality.answers.partition_cache.tables import kept_keys, part_count
-from dq.store.engine import Store
+from dq.store.schema import Count, Json, UtcDateTime, metadata
+
+if TYPE_CHECKING:
+    from dq.store.engine import Store
+
+part_count = Table(
+    "part_count",
+    metadata,
+    # The path of the table's data, and the address of one folder in it.
+    Column("dataset", Text, primary_key=True),
+    Column("folder", Text, primary_key=True),
+    # Of the names, sizes and times of its files when they were counted.
+    Column("print", String(64), nullable=False),
+    # Answers by the digest of their question.
+    Column("counts", Json, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+)
+
+kept_keys = Table(
+    "kept_keys",
+    metadata,
+    Column("dataset", Text, primary_key=True),
+    # The digest of the key's columns and of all else that their codes depend on.
+    Column("question", String(64), primary_key=True),
+    # The address of one folder, or empty for those that stand together.
+    Column("folder", Text, primary_key=True),
+    Column("print", String(64), nullable=False),
+    Column("rows", Count, nullable=False),
+    # The prints of the folders that stand together, by their address.
+    Column("members", Json),
+    # A Parquet file of one column, ascending.
+    Column("codes", LargeBinary, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is kept of one folder: the print of its files, and answers, as JSON, by `Circumstances.of`."""
+
+    print: str
+    counts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldKeys:
+    """What is kept of a folder's keys: its print, how many rows have a key, and their codes, packed.
+
+    `members` are the prints of the folders whose codes stand together, None for a folder of its own; the
+    print is made of theirs then.
+    """
+
+    print: str
+    rows: int
+    members: Mapping[str, str] | None = None
+    codes: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class PartLedger:
-    """Parts in the store; each is replaced as a whole. Raises StoreError when the database fails."""
+    """Answers of folders, and at most `most_keys` keys of one question (0: none), by the dataset's path.
+
+    Each is replaced as a whole. Raises StoreError when the database fails.
+    """
 
     store: Store
     now: datetime
     most_keys: int = 0
-
-    @property
-    def keys(self) -> KeyLedger | None:
-        """Where keys are kept, None where none are."""
-        return KeyLedger(self.store, self.now, self.most_keys) if self.most_keys else None
 
     def recall(self, dataset: str) -> Mapping[str, Part]:
         """Every part of a dataset, by folder."""
@@ -39,8 +91,8 @@ class PartLedger:
             for folder in sorted(parts.keys() | gone):
                 tx.execute(delete(part_count).where(columns.dataset == dataset, columns.folder == folder))
             for folder, part in parts.items():
-                told = {"print": part.print, "counts": dict(part.counts), "at": self.now}
-                tx.execute(insert(part_count).values(dataset=dataset, folder=folder, **told))
+                values = {"print": part.print, "counts": dict(part.counts), "at": self.now}
+                tx.execute(insert(part_count).values(dataset=dataset, folder=folder, **values))
 
     def forget(self, dataset: str) -> None:
         """Forgets all that is kept of a dataset, keys too."""
@@ -48,46 +100,35 @@ class PartLedger:
             for table in (part_count, kept_keys):
                 tx.execute(delete(table).where(table.c.dataset == dataset))
 
-
-@dataclass(frozen=True, slots=True)
-class KeyLedger:
-    """Keys in the store, at most so many of one question. Raises StoreError when the database fails."""
-
-    store: Store
-    now: datetime
-    most: int
-
-    def held(self, dataset: str, question: str) -> Mapping[str, HeldKeys]:
-        """What is kept of every folder, without the codes."""
+    def recall_keys(self, dataset: str, question: str) -> Mapping[str, HeldKeys]:
+        """What is kept of every folder's keys, without the codes."""
         columns = kept_keys.c
-        wanted = select(columns.folder, columns.print, columns.rows, columns.members)
+        keys = select(columns.folder, columns.print, columns.rows, columns.members)
         with self.store.read() as tx:
-            rows = tx.execute(wanted.where(columns.dataset == dataset, columns.question == question))
+            rows = tx.execute(keys.where(columns.dataset == dataset, columns.question == question))
             return {row.folder: HeldKeys(row.print, row.rows, row.members) for row in rows}
 
-    def codes(self, dataset: str, question: str, prints: Mapping[str, str]) -> Mapping[str, bytes]:
+    def recall_codes(self, dataset: str, question: str, prints: Mapping[str, str]) -> Mapping[str, bytes]:
         """The codes of these folders, as they were packed, where their prints are still these."""
         columns = kept_keys.c
-        wanted = select(columns.print, columns.codes)
-        found = {}
+        codes = select(columns.folder, columns.print, columns.codes)
+        asked = columns.dataset == dataset, columns.question == question
         with self.store.read() as tx:
-            for folder, print in prints.items():
-                of_it = (columns.dataset == dataset, columns.question == question, columns.folder == folder)
-                row = tx.execute(wanted.where(*of_it)).one_or_none()
-                if row is not None and row.print == print:
-                    found[folder] = row.codes
-        return found
+            found = (tx.execute(codes.where(*asked, columns.folder == folder)) for folder in prints)
+            rows = [row for result in found for row in result]
+        return {row.folder: row.codes for row in rows if row.print == prints[row.folder]}
 
-    def hold(self, dataset: str, question: str, keys: Mapping[str, HeldKeys], gone: Set[str]) -> None:
+    def remember_keys(
+        self, dataset: str, question: str, keys: Mapping[str, HeldKeys], gone: Set[str]
+    ) -> None:
         """Keeps keys in the place of earlier ones of the same folders, and forgets folders that are gone."""
         columns = kept_keys.c
+        asked = columns.dataset == dataset, columns.question == question
         with self.store.write() as tx:
             for folder in sorted(keys.keys() | gone):
-                of_it = (columns.dataset == dataset, columns.question == question, columns.folder == folder)
-                tx.execute(delete(kept_keys).where(*of_it))
-            for folder, one in keys.items():
-                told = {"print": one.print, "rows": one.rows, "codes": one.codes, "at": self.now}
-                told["members"] = None if one.members is None else dict(one.members)
-                tx.execute(
-                    insert(kept_keys).values(dataset=dataset, question=question, folder=folder, **told)
-                )
+                tx.execute(delete(kept_keys).where(*asked, columns.folder == folder))
+            for folder, held in keys.items():
+                members = None if held.members is None else dict(held.members)
+                values = {"print": held.print, "rows": held.rows, "codes": held.codes, "members": members}
+                row = {"dataset": dataset, "question": question, "folder": folder, "at": self.now}
+                tx.execute(insert(kept_keys).values(**row, **values))

@@ -18,7 +18,8 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache.cache import KeyMemory, Part, lasting
+from dq.dataquality.answers.partition_cache.cache import lasting
+from dq.dataquality.answers.partition_cache.store import Part
 from dq.dataquality.answers.sources import ALL, NONE, Lever
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
@@ -57,7 +58,7 @@ class Kept:
 
     parts: dict[str, Part] = field(default_factory=dict)
     last: list[str] = field(default_factory=list)
-    keys: KeyMemory | None = None
+    most_keys: int = 0
 
     def recall(self, dataset: str) -> Mapping[str, Part]:
         return self.parts
