@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -351,8 +351,7 @@ class _Scope:
         """What is known when each source has answered what it can of the metrics; Spark answers the rest."""
         asked = list(metrics)
         for source in (_in_memory, _without_scan, _by_spark):
-            left = [metric for metric in asked if metric not in self.known.answers]
-            if left:
+            if left := self.known.unanswered(asked):
                 self.known = source(left, self)
         return self.known.answers
 
@@ -380,9 +379,27 @@ def _without_scan(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
     """By statistics, kept answers and Python tasks; asked once, and of what no small table tells."""
     if scope.known.answers:
         return scope.known
-    request, kinds = scope.request, scope.chosen.kinds
-    scope.hearing = heard(_shortcut(metrics, scope), scope.frame, scope.clauses, kinds, request)
+    request, kinds, table = scope.request, scope.chosen.kinds, scope.data.table
+    # The files below a table tell not all of one whose partitions lie elsewhere too.
+    dataset = request.data if isinstance(request.data, Dataset) and not request.data.placed else None
+    parts = (request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
+    recall = None
+    if request.memory is not None and not parts and Lever.KEPT in request.levers:
+        recall = partial(_recalled, scope, dataset)
+    levers, tasks_from, limit_seconds = request.levers, request.tasks_from, request.limit_seconds
+    known = shortcut(metrics, table, dataset, parts, levers, tasks_from, limit_seconds, recall)
+    scope.hearing = heard(known, scope.frame, scope.clauses, kinds, request)
     return scope.hearing.known
+
+
+def _recalled(scope: _Scope, dataset: Dataset | None, metrics: Collection[Metric]) -> Shortcut:
+    """By what earlier checks kept of the table's folders."""
+    from dq.dataquality.answers.partition_cache.cache import recalled
+
+    # What a window leaves of the rows is another question at each run.
+    clauses = [clause for clause in scope.clauses if clause.extent.window is None]
+    lasting = [metric for metric in metrics_of(clauses, scope.chosen.kinds) if metric in metrics]
+    return recalled(lasting, scope.data.table, dataset, scope.request, classified(scope.chosen.one))
 
 
 def _by_spark(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
@@ -444,32 +461,6 @@ def report_of(
         rules=tuple(request.rules),
         rows=rows,
     )
-
-
-def _shortcut(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
-    """What is known without a scan of the rows: by statistics, by kept answers, and by Python tasks."""
-    request, rows, table = scope.request, scope.rows, scope.data.table
-    data, kinds = request.data, scope.chosen.kinds
-    # The files below a table tell not all of one whose partitions lie elsewhere too.
-    source = data if isinstance(data, Dataset) and not data.placed else None
-    parts = (request.partitions or ()) if rows is RowScope.PARTITION else ()
-    levers, tasks_from, limit_seconds = request.levers, request.tasks_from, request.limit_seconds
-    if request.memory is None or request.now is None or parts or Lever.KEPT not in levers:
-        return shortcut(metrics, table, source, parts, levers, tasks_from, limit_seconds)
-    from dq.dataquality.answers.partition_cache.cache import recalled
-
-    first, last = levers & {Lever.STATISTICS}, levers - {Lever.STATISTICS}
-    told = shortcut(metrics, table, source, parts, first, tasks_from, limit_seconds)
-    # What a window leaves of the rows is another question at each run.
-    lasting = metrics_of([one for one in scope.clauses if one.extent.window is None], kinds)
-    rest = [one for one in lasting if one not in told.answers]
-    kept = recalled(rest, table, source, request, classified(scope.chosen.one))
-    known = {**told.answers, **kept.answers}
-    rest = [one for one in metrics if one not in known]
-    more = shortcut(rest, table, source, parts, last, tasks_from, limit_seconds) if rest else Shortcut()
-    passes = told.passes + kept.passes + more.passes
-    notes = tuple(dict.fromkeys((*told.notes, *more.notes)))
-    return Shortcut({**known, **more.answers}, told.proven, passes, told.files, notes, kept.kept)
 
 
 def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict[str, CheckResult]:

@@ -293,6 +293,14 @@ class Shortcut:
     notes: tuple[str, ...] = ()
     kept: frozenset[Metric] = frozenset()
 
+    def unanswered(self, metrics: Iterable[Metric]) -> list[Metric]:
+        """The metrics without an answer."""
+        return [metric for metric in metrics if metric not in self.answers]
+
+
+Recall = Callable[[Sequence[Metric]], Shortcut]
+"""From metrics to what earlier checks kept of them."""
+
 
 def shortcut(
     metrics: Iterable[Metric],
@@ -302,11 +310,12 @@ def shortcut(
     levers: Set[Lever],
     tasks_from: int = kernels.WORTH_ROWS,
     limit_seconds: float | None = None,
+    recall: Recall | None = None,
 ) -> Shortcut:
     """The metrics that need no scan by Spark, on the rows of these partitions of the table (none: all).
 
-    Tasks are used from `tasks_from` rows on. Never raises for what is wrong with the data: what cannot be
-    told is left to the scan.
+    `recall` is asked for what statistics do not prove, and Python tasks for the rest, from `tasks_from` rows
+    on. Never raises for what is wrong with the data: what cannot be told is left to the scan.
     """
     schema = schema_of(table)
     failing = {metric for metric, _ in plan(metrics, schema).failures}
@@ -317,27 +326,32 @@ def shortcut(
     if cached(table):
         return Shortcut(notes=(_CACHED,))
     source = source_of(table, dataset)
-    if source is None:
-        return Shortcut()
-    facts = wanted(asked, schema) if Lever.STATISTICS in levers else Wanted()
     in_tasks = levers & _IN_TASKS if source is parquet.files else frozenset()
+    facts = wanted(asked, schema) if Lever.STATISTICS in levers else Wanted()
     if in_tasks:
         facts = replace(facts, bounds=facts.bounds | _read_by(asked))
-    files = certain(lambda: source(table, dataset, partitions, facts))
-    if files is None:
-        return Shortcut(notes=(_NO_FILES,) if dataset is None else ())
-    proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}
-    rest = [metric for metric in asked if metric not in proven]
-    whole = all(file.whole for file in files)
-    if not in_tasks or not rest or not whole or sum(file.rows for file in files) < tasks_from:
-        return Shortcut(proven, frozenset(proven), files=tuple(files))
+    files = certain(lambda: source(table, dataset, partitions, facts)) if source is not None else None
+    known = Shortcut(notes=(_NO_FILES,) if source is not None and files is None and dataset is None else ())
+    if files is not None:
+        proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}
+        known = Shortcut(proven, frozenset(proven), files=tuple(files))
+    if recall is not None and (rest := known.unanswered(asked)):
+        kept = recall(rest)
+        answers = {**known.answers, **kept.answers}
+        known = replace(known, answers=answers, kept=kept.kept, passes=kept.passes)
+    rest = known.unanswered(asked)
+    if files is None or not in_tasks or not rest or not all(file.whole for file in files):
+        return known
+    if sum(file.rows for file in files) < tasks_from:
+        return known
     reason = unfit(table.sparkSession.sparkContext)
     if reason is not None:
-        return Shortcut(proven, frozenset(proven), files=tuple(files), notes=(f"Spark scans: {reason}.",))
+        return replace(known, notes=(f"Spark scans: {reason}.",))
     counted = kernels.answers(
         rest, table, files, keys=Lever.LOCAL_KEYS in levers, values=Lever.KERNELS in levers
     )
-    return Shortcut({**proven, **counted}, frozenset(proven), 1 if counted else 0, tuple(files))
+    passes = known.passes + (1 if counted else 0)
+    return replace(known, answers={**known.answers, **counted}, passes=passes)
 
 
 def _read_by(metrics: Iterable[Metric]) -> frozenset[Column]:

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -21,7 +21,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.answers.partition_cache.store import HeldKeys, Part, PartLedger
 from dq.dataquality.answers.python_tasks.keys import Codes, Keys, run_of
 from dq.dataquality.answers.python_tasks.run import MOST_AVERAGED, average, by_unit, unfit
-from dq.dataquality.answers.sources import Lever
+from dq.dataquality.answers.sources import Lever, Shortcut
 from dq.dataquality.answers.statistics import parquet
 from dq.dataquality.answers.statistics.facts import File, Wanted, cached, certain
 from dq.dataquality.model.column import Column, resolve
@@ -467,25 +467,13 @@ def _unpacked(codes: bytes) -> Any:
 MOST_ANSWERS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """Answers for the whole table, and the passes over new folders that they took.
-
-    `kept` are the metrics to whose answers a folder gave what was kept of it.
-    """
-
-    answers: Mapping[Metric, Answer] = field(default_factory=dict)
-    kept: frozenset[Metric] = frozenset()
-    passes: int = 0
-
-
 def recalled(
     metrics: Collection[Metric],
     table: DataFrame,
     dataset: Dataset | None,
     request: Request,
     secret: Set[str] = frozenset(),
-) -> Recalled:
+) -> Shortcut:
     """The answers over the whole table that kept ones of unchanged folders and new ones of the rest give.
 
     Only for partitioned tables of plain files, and a request with a memory. What cannot be told for certain
@@ -494,9 +482,9 @@ def recalled(
     """
     memory, now = request.memory, request.now
     if memory is None or now is None or dataset is None or dataset.format not in FILES:
-        return Recalled()
+        return Shortcut()
     if not dataset.path or not dataset.partitions:
-        return Recalled()
+        return Shortcut()
     schema = schema_of(table)
     failing = {metric for metric, _ in plan(metrics, schema).failures}
     added = {
@@ -512,17 +500,17 @@ def recalled(
         if memory.most_keys and Lever.KERNELS in request.levers
     ]
     if not (added or keyed) or cached(table):
-        return Recalled()
+        return Shortcut()
     folders = folders_of(table, dataset, now)
     if folders is None:
-        return Recalled()
+        return Shortcut()
     kept = _Kept(table, dataset, dataset.path, folders, memory, request)
-    recalled = _recall_sums(added, kept) if added else Recalled()
+    sums = _recall_sums(added, kept) if added else Shortcut()
     keys: dict[Metric, Answer] = {metric: answer for metric in keyed for answer in _recall_keys(metric, kept)}
-    return Recalled({**recalled.answers, **keys}, recalled.kept | keys.keys(), recalled.passes)
+    return replace(sums, answers={**sums.answers, **keys}, kept=sums.kept | keys.keys())
 
 
-def _recall_sums(asked: Mapping[Aggregate, tuple[Aggregate, ...]], kept: _Kept) -> Recalled:
+def _recall_sums(asked: Mapping[Aggregate, tuple[Aggregate, ...]], kept: _Kept) -> Shortcut:
     """What adds up."""
     folders, prints, schema = kept.folders.listed, kept.folders.prints, kept.folders.around.schema
     names = {part: kept.folders.around.of(part) for parts in asked.values() for part in parts}
@@ -539,7 +527,7 @@ def _recall_sums(asked: Mapping[Aggregate, tuple[Aggregate, ...]], kept: _Kept) 
     if missing:
         frame = kept.rows_of(missing)
         if frame is None:
-            return Recalled()
+            return Shortcut()
         parts = [part for part in names if any(part not in answers[folder] for folder in missing)]
         new, passes = _counted(parts, frame, missing, kept.request)
         for folder in missing:
@@ -561,7 +549,7 @@ def _recall_sums(asked: Mapping[Aggregate, tuple[Aggregate, ...]], kept: _Kept) 
             metric, [combined(part, (answers[folder][part] for folder in folders)) for part in parts], schema
         )
     }
-    return Recalled(told, frozenset(told) if len(missing) < len(folders) else frozenset(), passes)
+    return Shortcut(told, kept=frozenset(told if len(missing) < len(folders) else ()), passes=passes)
 
 
 def _with_new(
