@@ -398,7 +398,8 @@ def _recalled(scope: _Scope, dataset: Dataset | None, metrics: Collection[Metric
 
     # What a window leaves of the rows is another question at each run.
     clauses = [clause for clause in scope.clauses if clause.extent.window is None]
-    lasting = [metric for metric in metrics_of(clauses, scope.chosen.kinds) if metric in metrics]
+    asked = set(metrics)
+    lasting = [metric for metric in metrics_of(clauses, scope.chosen.kinds) if metric in asked]
     return recalled(lasting, scope.data.table, dataset, scope.request, classified(scope.chosen.one))
 
 

@@ -33,8 +33,8 @@ from dq.dataquality.answers.rows import (
     predicate,
     since_1970,
 )
-from dq.dataquality.answers.statistics.facts import Partitions, Scalar
-from dq.dataquality.answers.statistics.parquet import CERTAIN_FROM, TYPED, leaf_type
+from dq.dataquality.answers.statistics.facts import TYPED, Partitions, Scalar
+from dq.dataquality.answers.statistics.parquet import CERTAIN_FROM, leaf_type
 from dq.dataquality.clauses.clause import Clause, micros_of
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import (

@@ -135,12 +135,39 @@ def certain(question: Callable[[], T]) -> T | None:
 
 # Which files lie in the partitions that are asked for, by what is known of their columns.
 
-# From a partition's text to a value, for the types whose texts have one reading.
-TYPED: Mapping[str, Callable[[str], Scalar]] = {
-    "string": str,
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
-    "date": dt.date.fromisoformat,
-    "decimal": Decimal,
+
+def _whole(text: str, kind: DataType) -> int:
+    if (
+        not re.fullmatch("-?[0-9]{1,18}", text)
+        or not -(2 ** _BITS[kind.name]) <= int(text) < 2 ** _BITS[kind.name]
+    ):
+        raise ValueError(text)
+    return int(text)
+
+
+def _day(text: str, _kind: DataType) -> dt.date:
+    # Python also reads dates without hyphens, and weeks.
+    if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        raise ValueError(text)
+    return dt.date.fromisoformat(text)
+
+
+def _fraction(text: str, kind: DataType) -> Decimal:
+    precision, scale = kind.numbers
+    parts = re.fullmatch(r"-?0*([0-9]+)(?:\.([0-9]+))?", text)
+    # What has more digits than the type is rounded when it is read.
+    if parts is None or len(parts[1]) > max(precision - scale, 1) or len(parts[2] or "") > scale:
+        raise ValueError(text)
+    return Decimal(text)
+
+
+_BITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+# From a partition's text to a value: only texts that Spark and Python read alike.
+TYPED: dict[str, Callable[[str, DataType], Scalar]] = {
+    "string": lambda text, _: text,
+    **dict.fromkeys(_BITS, _whole),
+    "date": _day,
+    "decimal": _fraction,
 }
 
 
@@ -201,7 +228,7 @@ def _equals(facts: Facts, rows: int, kind: DataType, text: str) -> bool | None:
     if facts.nulls == rows:
         return False
     try:
-        value: Any = TYPED[kind.name](text)
+        value: Any = TYPED[kind.name](text, kind)
     except (KeyError, ValueError, ArithmeticError):
         return None
     if facts.values is not None:

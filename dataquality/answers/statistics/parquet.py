@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.types import DataType
 from dq.dataquality.answers.statistics.facts import (
     MOST_VALUES,
+    TYPED,
     Facts,
     File,
     Partitions,
@@ -28,6 +28,7 @@ from dq.dataquality.answers.statistics.facts import (
     counts_rows,
     named_alike,
     relation,
+    within,
 )
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
@@ -431,25 +432,27 @@ def files(
     schema = schema_of(frame)
     # Not what the contract calls a partition column.
     keys = {name.lower(): name for name in folder_columns(frame)}
-    chosen: dict[str, dict[Column, Scalar | None]] = {}
+    placed: dict[str, Placed] = {}
     for path in paths:
-        placed = _placed(path, schema, keys)
-        if placed is None:
+        values = _placed(path, schema, keys)
+        if values is None:
             return None
-        held = [_holds(placed, one, schema) for one in partitions]
-        if None in held:
-            return None
-        if not partitions or any(held):
-            chosen[path] = placed
-    asked = tuple(_asked(schema, wanted))
-    found = _read(frame, list(chosen), asked)
+        placed[path] = values
+    chosen = within([File(path, 1, columns=_facts(placed[path], 1)) for path in paths], partitions, schema)
+    if not all(file.whole for file in chosen):
+        return None
+    found = _read(frame, [file.path for file in chosen], tuple(_asked(schema, wanted)))
     if found is None:
         return None
-    placed_in = {
-        file.path: {column: constant(value, file.rows) for column, value in chosen[file.path].items()}
-        for file in found
-    }
-    return [replace(file, columns={**file.columns, **placed_in[file.path]}) for file in found]
+    return [replace(file, columns={**file.columns, **_facts(placed[file.path], file.rows)}) for file in found]
+
+
+Placed = Mapping[Column, Scalar | None]
+"""The values of a file's partition columns."""
+
+
+def _facts(placed: Placed, rows: int) -> dict[Column, Facts]:
+    return {column: constant(value, rows) for column, value in placed.items()}
 
 
 def folder_columns(frame: DataFrame) -> frozenset[str]:
@@ -492,7 +495,7 @@ def listing(frame: DataFrame) -> list[str] | None:
     return sorted(with_rows(joined.split("\n"))) if joined else []
 
 
-def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column, Scalar | None] | None:
+def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> Placed | None:
     """The values of the partition columns of a file, by its path; None where one is not certain."""
     found: dict[Column, Scalar | None] = {}
     for segment in unquote(urlsplit(path).path).split("/")[:-1]:
@@ -509,59 +512,6 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
         except (ValueError, ArithmeticError):
             return None
     return found if len(found) == len(keys) else None
-
-
-def _whole(text: str, kind: DataType) -> int:
-    if (
-        not re.fullmatch("-?[0-9]{1,18}", text)
-        or not -(2 ** _BITS[kind.name]) <= int(text) < 2 ** _BITS[kind.name]
-    ):
-        raise ValueError(text)
-    return int(text)
-
-
-def _day(text: str, _kind: DataType) -> dt.date:
-    # Python also reads dates without hyphens, and weeks.
-    if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        raise ValueError(text)
-    return dt.date.fromisoformat(text)
-
-
-def _fraction(text: str, kind: DataType) -> Decimal:
-    precision, scale = kind.numbers
-    parts = re.fullmatch(r"-?0*([0-9]+)(?:\.([0-9]+))?", text)
-    # What has more digits than the type is rounded when it is read.
-    if parts is None or len(parts[1]) > max(precision - scale, 1) or len(parts[2] or "") > scale:
-        raise ValueError(text)
-    return Decimal(text)
-
-
-_BITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
-# Only texts that Spark and Python read alike.
-TYPED: dict[str, Callable[[str, DataType], Scalar]] = {
-    "string": lambda text, _: text,
-    **dict.fromkeys(_BITS, _whole),
-    "date": _day,
-    "decimal": _fraction,
-}
-
-
-def _holds(
-    placed: Mapping[Column, Scalar | None], partition: Mapping[str, str], schema: DataType
-) -> bool | None:
-    """Whether a file lies in a partition; None where its path does not tell."""
-    by_name = {str(column).lower(): value for column, value in placed.items()}
-    for name, text in partition.items():
-        kind = field(schema, name)
-        if name.lower() not in by_name or kind is None:
-            return None
-        try:
-            wanted = None if text == NULL_PARTITION else TYPED[kind.name](text, kind)
-        except (KeyError, ValueError, ArithmeticError):
-            return None
-        if by_name[name.lower()] != wanted:
-            return False
-    return True
 
 
 def _asked(schema: DataType, wanted: Wanted) -> Iterator[Asked]:
