@@ -223,24 +223,12 @@ def key_counts(keyed: DataFrame, metrics: Sequence[DistinctKeys | SingleKeys]) -
     return {one: row[1] if isinstance(one, SingleKeys) else row[0] for one in metrics}
 
 
-def per_group(frame: DataFrame, metrics: Sequence[PerGroup]) -> Mapping[PerGroup, Answer]:
+def per_group(frame: DataFrame, metrics: Sequence[PerGroup]) -> Mapping[Metric, Answer]:
     """The answers of metrics with equal groups, by one job; all of aggregates, or all of one key."""
-    first = metrics[0]
-    schema = from_spark_json(frame.schema.jsonValue())
-    rows = frame if first.within is None else frame.where(predicate_sql(first.within, schema))
-    by = [column.sql() for column in first.by]
-    found = told_by(rows, by, [one.of for one in metrics], MOST_GROUPS + 1)
-    if len(found) > MOST_GROUPS:
-        return dict.fromkeys(metrics, too_many(first.by))
-    return {
-        one: {group_of(row[: len(by)]): row[len(by) + index] for row in found}
-        for index, one in enumerate(metrics)
-    }
-
-
-def group_of(values: Sequence[object]) -> Group:
-    """The group that has these values."""
-    return tuple(map(group_name, values))
+    found = _groups(frame, (), metrics, MOST_GROUPS)
+    if isinstance(found, Failure):
+        return dict.fromkeys(metrics, too_many(metrics[0].by))
+    return found.get((), {metric: {} for metric in metrics})
 
 
 def told_by(
@@ -578,7 +566,7 @@ def by_partition(
     """
     first = made.metrics[0]
     if isinstance(first, PerGroup):
-        return answered(lambda: _groups(frame, by, made.metrics))  # type: ignore[arg-type]
+        return answered(lambda: _groups(frame, by, made.metrics, MOST_ROWS))  # type: ignore[arg-type]
     if isinstance(first, UnmatchedKeys):
         return answered(lambda: _unmatched_by_partition(frame, by, first, others))
     return answered(lambda: _told(frame, by, made.metrics))
@@ -591,26 +579,26 @@ def _told(frame: DataFrame, by: Sequence[str], metrics: Sequence[Metric]) -> dic
 
 
 def _groups(
-    frame: DataFrame, by: Sequence[str], metrics: Sequence[PerGroup]
+    frame: DataFrame, by: Sequence[str], metrics: Sequence[PerGroup], most: int
 ) -> dict[Key, dict[Metric, Answer]] | Failure:
-    """Of each partition its groups, as `groups.per_group` has them."""
+    """Of each partition its groups, of all of them at most so many."""
     first, width = metrics[0], len(by)
     rows = frame if first.within is None else frame.where(predicate_sql(first.within, schema_of(frame)))
     names = [*by, *(column.sql() for column in first.by)]
-    found = told_by(rows, names, [one.of for one in metrics], MOST_ROWS + 1)
-    if len(found) > MOST_ROWS:
+    found = told_by(rows, names, [metric.of for metric in metrics], most + 1)
+    if len(found) > most:
         return Failure("there are too many groups to ask all partitions at once")
     groups: dict[Key, list[dict[Group, Number | None]]] = {}
-
-    def few(told: dict[Group, Number | None]) -> Answer:
-        return too_many(first.by) if len(told) > MOST_GROUPS else told
-
     for row in found:
-        made = groups.setdefault(tuple(row[:width]), [{} for _ in metrics])
-        group = group_of(row[width : len(names)])
-        for at, each in enumerate(made):
-            each[group] = row[len(names) + at]
-    return {key: dict(zip(metrics, map(few, made), strict=True)) for key, made in groups.items()}
+        of_partition = groups.setdefault(tuple(row[:width]), [{} for _ in metrics])
+        group = tuple(map(group_name, row[width : len(names)]))
+        for at, numbers in enumerate(of_partition):
+            numbers[group] = row[len(names) + at]
+
+    def few(numbers: dict[Group, Number | None]) -> Answer:
+        return too_many(first.by) if len(numbers) > MOST_GROUPS else numbers
+
+    return {key: dict(zip(metrics, map(few, numbers), strict=True)) for key, numbers in groups.items()}
 
 
 def _unmatched_by_partition(
