@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ from dq.dataquality.model.column import hidden
 from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.report import Quarantined, Report
-from dq.dataquality.request import Prepared, Request, prepare
+from dq.dataquality.request import OpenedData, Request, choose, occasion_of, others_of
 from dq.dataquality.spark.failing_rows import masked, masked_where_repeated, repeats
 from dq.dataquality.spark.measure import Others, keyed, schema_of
 from dq.dataquality.spark.partitions import only
@@ -94,12 +94,11 @@ def gate(request: Request, report: Report | None = None) -> GatedRows:
             f"{request.contract.id} {found.object}: which rows are good cannot be told: {unknown[0].message}."
         )
         raise Unreadable(message, "Mend what could not be measured first.")
-    prepared = _as_checked(request, found)
-    broken = _broken(prepared, found)
-    marked = _marked(prepared, prepared.table, broken)
+    checked = _as_checked(request, found)
+    marked = _marked(checked, checked.table)
     good = marked.where(f"size({sql.name(RULES)}) = 0").drop(RULES)
     bad = marked.where(f"size({sql.name(RULES)}) > 0")
-    return GatedRows(good, bad, replace(found, apart=tuple(clause.path for clause in broken)))
+    return GatedRows(good, bad, replace(found, apart=tuple(clause.path for clause in checked.broken)))
 
 
 def write(
@@ -126,13 +125,13 @@ def write(
     if not report.failed:
         return Quarantined(0, None)
     request = Request(contract, data, spark=spark, kinds=kinds, others=others, neighbours=neighbours)
-    prepared = _as_checked(request, report)
-    one, table, broken = prepared.one, prepared.table, _broken(prepared, report)
-    if not broken:
+    checked = _as_checked(request, report)
+    one, table = checked.one, checked.table
+    if not checked.broken:
         return Quarantined(0, None)
     rows = only(table, [dict(each) for each in report.partitions]) if report.partitions else table
-    bad = _marked(prepared, rows, broken).where(f"size({sql.name(RULES)}) > 0")
-    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(request, prepared)
+    bad = _marked(checked, rows).where(f"size({sql.name(RULES)}) > 0")
+    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(request, checked)
     # Hadoop's own client for S3 has the scheme s3a.
     root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
     folder = "/".join([root.rstrip("/"), *_folders(contract, one, run)])
@@ -152,47 +151,58 @@ def write(
     return Quarantined(written, folder)
 
 
-def _as_checked(request: Request, report: Report) -> Prepared:
-    """The clauses as the report's run asked them: of its object, at its time, on its partitions."""
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """The data that a report is about, and its broken clauses of which single rows or keys are to blame.
+
+    `others` opens the objects that relationships refer to.
+    """
+
+    one: SchemaObject
+    table: DataFrame
+    broken: tuple[Clause, ...]
+    kinds: Shelf
+    others: Others
+
+
+def _as_checked(request: Request, report: Report) -> _Checked:
+    """The data and clauses as the report's run had them: of its object, at its time, on its partitions."""
     partitions = [dict(each) for each in report.partitions]
-    return prepare(
-        replace(request, object=report.object, now=report.at, partitions=partitions, rules=report.rules)
+    request = replace(request, object=report.object, now=report.at, partitions=partitions, rules=report.rules)
+    chosen, table = choose(request), OpenedData(request, in_memory=False).table
+    clauses = chosen.on(request, schema_of(table), occasion_of(request))
+    failed = {result.clause for result in report.failed}
+    broken = (clause for clause in clauses if clause.of_rows and clause.allows_none)
+    others = others_of(request, chosen.one, lambda: table)
+    return _Checked(
+        chosen.one, table, tuple(each for each in broken if each.path in failed), chosen.kinds, others
     )
 
 
-def _broken(prepared: Prepared, report: Report) -> list[Clause]:
-    failed = {result.clause for result in report.failed}
-    return [
-        clause
-        for clause in prepared.clauses
-        if clause.path in failed and clause.of_rows and clause.allows_none
-    ]
-
-
-def _references(request: Request, prepared: Prepared) -> frozenset[str]:
+def _references(request: Request, checked: _Checked) -> frozenset[str]:
     """Columns that hold keys of another object, which are classified there; the run need not ask for them."""
     found = (
         clause
-        for clause in clauses_of(request.contract, prepared.one, prepared.kinds, request.neighbours)
+        for clause in clauses_of(request.contract, checked.one, checked.kinds, request.neighbours)
         if isinstance(clause.ask, ForeignKey) and clause.ask.target.classified
     )
     return frozenset(str(key.steps[0]).lower() for clause in found for key in clause.keys)
 
 
-def _marked(prepared: Prepared, frame: DataFrame, broken: Sequence[Clause]) -> DataFrame:
-    """The frame with the names of the clauses that each row breaks.
+def _marked(checked: _Checked, frame: DataFrame) -> DataFrame:
+    """The frame with the names of the broken clauses that each row breaks.
 
     Keys are looked for in the whole table, where they are promised there.
     """
     taken = [name for name in frame.columns if name.lower().startswith(_OURS)]
     if taken:
         raise UsageError(f"the data has a column {taken[0]!r}, and such names are those of dq.", "Rename it.")
-    marks, marked, schema, name = [], frame, schema_of(frame), namer(prepared.one)
-    for index, clause in enumerate(broken):
+    marks, marked, schema, name = [], frame, schema_of(frame), namer(checked.one)
+    for index, clause in enumerate(checked.broken):
         flag = sql.name(f"{_OURS}{index}")
         if clause.keys:
-            source = prepared.table if clause.extent.rows is RowScope.TABLE else frame
-            marked = _joined(marked, _keys(source, clause, prepared.others), clause, index)
+            source = checked.table if clause.extent.rows is RowScope.TABLE else frame
+            marked = _joined(marked, _keys(source, clause, checked.others), clause, index)
             present = (f"{key.sql()} IS NOT NULL" for key in clause.keys)
             breaks = (
                 sql.all_of(*present, f"{flag} IS NULL")

@@ -277,36 +277,6 @@ class Request:
         return self.spark
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The object of a request, its opened data, and the clauses that are asked of it, as they are asked.
-
-    `accounts` say what becomes of every clause; `others` opens the objects that relationships refer to.
-    """
-
-    one: SchemaObject
-    table: DataFrame
-    clauses: tuple[Clause, ...]
-    accounts: tuple[Account, ...]
-    occasion: Occasion
-    kinds: Shelf
-    others: Others
-
-
-def prepare(request: Request) -> Prepared:
-    """Selects what is asked, opens the data, and puts each clause on its window, its scope and the run.
-
-    Raises UsageError for an unknown object or rule, a `now` without zone and a share that is none, and
-    Unreadable when the data cannot be opened.
-    """
-    chosen = choose(request)
-    occasion = occasion_of(request)
-    table = _opened(request, request.data, request.partitions)
-    clauses = chosen.on(request, schema_of(table), occasion)
-    others = others_of(request, chosen.one, lambda: table)
-    return Prepared(chosen.one, table, clauses, chosen.accounts, occasion, chosen.kinds, others)
-
-
 class OpenedData:
     """The data of a request: in this process where it is small, and as Spark opens it where that is needed.
 
@@ -420,7 +390,10 @@ class Chosen:
 
 
 def choose(request: Request) -> Chosen:
-    """Selects what is asked. Raises UsageError as `prepare` does."""
+    """Selects what is asked.
+
+    Raises UsageError for an unknown object or rule, a `now` without zone and a share that is none.
+    """
     contract, now = request.contract, request.now
     if not 0 <= request.verify_statistics <= 1:
         raise UsageError(
