@@ -18,7 +18,7 @@ from dq.lake.types import Format, contract_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetSchema
+    from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, FileMetaData, ParquetSchema
 
 
 # What Spark unpacks and decodes without further jars; BYTE_STREAM_SPLIT and BROTLI are not among them.
@@ -61,6 +61,18 @@ def require_distinct(found: Sequence[ParquetColumn], path: str) -> None:
             f"{path} has several columns named {first_of([*dict.fromkeys(twice)], 5)}, which Spark refuses.",
             "Give each column a name of its own; upper and lower case do not count.",
         )
+
+
+def chunks_of(meta: FileMetaData) -> Iterator[ColumnChunkMetaData]:
+    """Yield the column chunks of all row groups."""
+    for group in map(meta.row_group, range(meta.num_row_groups)):
+        yield from map(group.column, range(group.num_columns))
+
+
+def unreadable_column(meta: FileMetaData, column: str) -> str:
+    """Return why Spark reads no value of a column, or of a field of it, or an empty text."""
+    named = (chunk for chunk in chunks_of(meta) if f"{chunk.path_in_schema}.".startswith(f"{column}."))
+    return next((reason for chunk in named if (reason := unreadable_chunk(chunk))), "")
 
 
 def unreadable_chunk(chunk: ColumnChunkMetaData) -> str:

@@ -61,7 +61,7 @@ from dq.dataquality.spark.readers.columnar import CANONICAL_TEXTS
 from dq.dataquality.spark.readers.open import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
 from dq.dataquality.sql.spark_predicate import question
 from dq.dataquality.text import carried
-from dq.lake.parquet import READABLE_ENCODINGS
+from dq.lake.parquet import READABLE_ENCODINGS, chunks_of
 from dq.lake.storage import file_system, is_data_name, is_data_path, split, unescaped
 from dq.lake.types import arrow_array, arrow_type, from_spark_json
 
@@ -555,12 +555,12 @@ def _footer(system: Any, place: str) -> ParquetFile:
 def _plain(meta: FileMetaData) -> None:
     """Refuses a file whose values the two readers may unpack to others."""
     groups = [meta.row_group(at) for at in range(meta.num_row_groups)]
-    chunks = [group.column(at) for group in groups for at in range(meta.num_columns)]
     if (
         sum(group.num_rows for group in groups) != meta.num_rows
         or sum(group.total_byte_size for group in groups) > MOST_UNPACKED
         or not all(
-            one.compression in _CODECS and READABLE_ENCODINGS.issuperset(one.encodings) for one in chunks
+            chunk.compression in _CODECS and READABLE_ENCODINGS.issuperset(chunk.encodings)
+            for chunk in chunks_of(meta)
         )
     ):
         raise LeftToSpark
@@ -593,9 +593,7 @@ def _kind(column: ColumnSchema) -> DataType:
 
 def _batch_rows(meta: FileMetaData) -> int:
     """So few rows at once that not even the longest text, repeated in each of them, is too much."""
-    groups = [meta.row_group(at) for at in range(meta.num_row_groups)]
-    chunks = [group.column(at) for group in groups for at in range(meta.num_columns)]
-    longest = max((chunk.total_uncompressed_size for chunk in chunks), default=1)
+    longest = max((chunk.total_uncompressed_size for chunk in chunks_of(meta)), default=1)
     return max(1, min(SMALL_ROWS, MOST_UNPACKED // max(longest, 1)))
 
 

@@ -44,12 +44,12 @@ from dq.dataquality.text import (
 )
 from dq.dataquality.text import rows as csv_rows
 from dq.lake.parquet import columns as parquet_columns
-from dq.lake.parquet import require_distinct, unreadable_chunk
+from dq.lake.parquet import require_distinct, unreadable_column
 from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray
-    from pyarrow.parquet import FileMetaData, ParquetFile
+    from pyarrow.parquet import ParquetFile
 
 
 # A sample file as rows of the contract's types, with their lines and the values that are none of a type.
@@ -157,7 +157,7 @@ def _parquet(path: str, data: bytes, one: SchemaObject, _form: TextFormat) -> Sa
         found = parquet_columns(file.schema)
         require_distinct(found, path)
         for column in found:
-            reason = column.problem or _unreadable_chunks(file.metadata, column.name)
+            reason = column.problem or unreadable_column(file.metadata, column.name)
             values = None if column.type is None or reason else _as_spark(file, column.name, column.type)
             if values is None:
                 unread[column.name.lower()] = reason or f"its {column.type} cannot be read without Spark"
@@ -168,16 +168,6 @@ def _parquet(path: str, data: bytes, one: SchemaObject, _form: TextFormat) -> Sa
         raise Unreadable(f"{path} is not a Parquet file.", "Write it again.") from error
     rows = of_arrow(pa.table(arrays, names=names), row_type(one))
     return Sample(path, rows, tuple(range(1, len(rows.cells) + 1)), "row", (), unread_columns=unread)
-
-
-def _unreadable_chunks(meta: FileMetaData, column: str) -> str:
-    """Return why Spark reads no value of a column of these row groups, or an empty text."""
-    for group in map(meta.row_group, range(meta.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            inside = chunk.path_in_schema == column or chunk.path_in_schema.startswith(f"{column}.")
-            if inside and (reason := unreadable_chunk(chunk)):
-                return reason
-    return ""
 
 
 def _as_spark(file: ParquetFile, column: str, kind: DataType) -> ChunkedArray | None:

@@ -33,11 +33,10 @@ from dq.dataquality.model.predicate import INTEGERS
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.columnar import opened
 from dq.dataquality.spark.session import attempt, in_exchanging_tasks, in_tasks
-from dq.lake.parquet import unreadable_chunk
+from dq.lake.parquet import unreadable_column
 from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
-    from pyarrow.parquet import FileMetaData
     from pyspark import SparkContext
     from pyspark.sql import DataFrame
 
@@ -216,18 +215,12 @@ def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
             if not wanted:
                 yield Batch(file.metadata.num_rows, {})
                 continue
-            _require_readable(file.metadata, wanted)
+            # Spark answers with its error where it cannot read a column.
+            if reason := next(filter(None, (unreadable_column(file.metadata, name) for name in wanted)), ""):
+                raise ValueError(reason)
             for read in file.iter_batches(_BATCH, columns=wanted, use_threads=False):
                 cast = {name: read[name].cast(arrow.get(name, read[name].type)) for name in wanted}
                 yield Batch(read.num_rows, cast)
-
-
-def _require_readable(meta: FileMetaData, names: Sequence[str]) -> None:
-    """Raise ValueError for a column that Spark cannot read: it answers then, with its error."""
-    for group in map(meta.row_group, range(meta.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.path_in_schema in names and (reason := unreadable_chunk(chunk)):
-                raise ValueError(reason)
 
 
 def _nothing(question: Question, work: Work) -> Part:
