@@ -6,7 +6,7 @@ import datetime as dt
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -34,6 +34,7 @@ from dq.dataquality.model.metric import (
     SuspectFile,
     Tally,
     Verification,
+    merged,
     of_users,
 )
 from dq.dataquality.model.run_context import Occasion, Partition
@@ -50,117 +51,157 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Statistics and kept answers on trial: a share of them is counted from the rows, and one lie costs all.
+# Statistics and kept answers are verified: a share of them is counted from the rows, and one that is wrong
+# costs all of them.
 
-# A share of what statistics proved, counted from the rows file by file: statistics on trial.
-
+# The check of which a wrong answer is an error; no contract can ask for it.
+CHECK = "statistics"
 MOST_FILES = 20
-Wrong = tuple[Metric, Disagreement]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """What the rows say of some proven answers.
+class Verified:
+    """What is known of some rows after the verification, its counts, and an error for each disagreement."""
 
-    `answers` are those that the rows give, `wrong` what they contradict: a metric, and how, still without the
-    clauses that ask it. What could not be counted is in neither.
-    """
-
-    answers: Mapping[Metric, Answer] = field(default_factory=dict)
-    wrong: tuple[Wrong, ...] = ()
-    passes: int = 0
+    known: Shortcut
+    proofs: int = 0
+    scans: int = 0
+    disagreements: tuple[Disagreement, ...] = ()
+    errors: tuple[CheckResult, ...] = ()
 
 
-def drawn(proven: Iterable[Metric], frame: DataFrame, share: float, seed: str) -> list[Metric]:
+def verify(
+    known: Shortcut, frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, request: Request
+) -> Verified:
+    """Count a share of what is proven or kept about the rows of this frame, where a share is asked for."""
+    if not request.verify_statistics:
+        return Verified(known)
+    seed = f"{request.contract.id} {request.object} {request.now}"
+    recount = _Recount(frame, known, request.limit_seconds)
+    recount.by_file(_sample(known.proven, frame, request.verify_statistics, seed))
+    recount.of_all_rows(_sample(known.kept, frame, request.verify_statistics, seed))
+    if any(wrong.kept for _, wrong in recount.wrong) and request.memory and isinstance(request.data, Dataset):
+        request.memory.forget(str(request.data.path))
+    wrong = _by_clause(recount.wrong, clauses, kinds)
+    return Verified(
+        recount.corrected(),
+        len(known.proven) + len(known.kept),
+        len(recount.answers),
+        tuple(disagreement for disagreement, _ in wrong),
+        tuple(_error(disagreement, clause) for disagreement, clause in wrong),
+    )
+
+
+def verification(share: float, parts: Sequence[Verified]) -> Verification | None:
+    """The verifications of a run together; None where no share was asked for."""
+    if not share:
+        return None
+    disagreements = tuple(disagreement for part in parts for disagreement in part.disagreements)
+    proofs, scans = sum(part.proofs for part in parts), sum(part.scans for part in parts)
+    return Verification(share, Tally(proofs, scans, len(disagreements)), disagreements)
+
+
+def _sample(metrics: Iterable[Metric], frame: DataFrame, share: float, seed: str) -> list[Metric]:
     """This share of the metrics, by chance, and the same for the same seed; all of them for 1."""
     schema = schema_of(frame)
 
     def number(metric: Metric) -> float:
-        asked = question(metric, schema) if isinstance(metric, Aggregate) else repr(metric)
-        digest = hashlib.sha256(f"{seed}\n{asked}".encode()).digest()
+        text = question(metric, schema) if isinstance(metric, Aggregate) else repr(metric)
+        digest = hashlib.sha256(f"{seed}\n{text}".encode()).digest()
         return int.from_bytes(digest[:7]) / 2**56
 
-    return [metric for metric in proven if number(metric) < share]
+    return [metric for metric in sorted(metrics, key=repr) if number(metric) < share]
 
 
-def tried(frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_seconds: float | None) -> Trial:
-    """These proven metrics, counted on the rows that they are about.
+@dataclass(slots=True)
+class _Recount:
+    """Known answers, counted from the rows of a frame.
 
-    The rows are grouped by file, so that neither Spark nor a table's format can take an answer from the same
-    statistics, and each file's answer stands beside its facts.
+    `wrong` has the metrics whose rows give another answer, and how, still without the clauses that ask them.
+    What could not be counted is in no answer.
     """
-    from pyspark.sql.functions import expr
 
-    schema = schema_of(frame)
-    answers: dict[Metric, Answer] = {}
-    wrong: list[Wrong] = []
-    passes = 0
-    for each in plan(metrics, schema).passes:
-        asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
-        columns = [expr(question(metric, schema)).alias(f"_dq_{at}") for at, metric in enumerate(asked)]
-        grouped = frame.groupBy(expr("input_file_name()").alias("_dq_file")).agg(*columns)
-        with time_limit(frame.sparkSession, limit_seconds):
-            rows = attempt(grouped.collect)
-        if rows is None or isinstance(rows, Failure):
-            continue
-        passes += 1
-        for at, metric in enumerate(asked):
-            by_file = {str(row[0]): row[at + 1] for row in rows}
-            answers[metric] = _merged(metric, by_file.values())
-            if not _same(answers[metric], known.answers[metric]):
-                wrong.append(_wrong(metric, known, answers[metric], by_file))
-    return Trial(answers, tuple(wrong), passes)
+    frame: DataFrame
+    known: Shortcut
+    limit_seconds: float | None
+    answers: dict[Metric, Answer] = field(default_factory=dict)
+    wrong: list[tuple[Metric, Disagreement]] = field(default_factory=list)
+    passes: int = 0
+
+    def by_file(self, metrics: Sequence[Metric]) -> None:
+        """Count what statistics proved.
+
+        The rows are grouped by file, so that neither Spark nor a table's format can take an answer from the
+        same statistics, and each file's answer stands next to its facts.
+        """
+        from pyspark.sql.functions import expr
+
+        schema = schema_of(self.frame)
+        for each in plan(metrics, schema).passes:
+            asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
+            columns = [expr(question(metric, schema)).alias(f"_dq_{at}") for at, metric in enumerate(asked)]
+            grouped = self.frame.groupBy(expr("input_file_name()").alias("_dq_file")).agg(*columns)
+            with time_limit(self.frame.sparkSession, self.limit_seconds):
+                rows = attempt(grouped.collect)
+            if isinstance(rows, Failure):
+                continue
+            self.passes += 1
+            for at, metric in enumerate(asked):
+                by_file = {str(row[0]): row[at + 1] for row in rows}
+                nothing: Answer = 0 if metric.name == "count" else None
+                answer = reduce(partial(merged, metric), by_file.values(), nothing)
+                self.answers[metric] = answer
+                if not _same(answer, self.known.answers[metric]):
+                    suspects = _suspects(metric, self.known, by_file)
+                    self._disagree(metric, tuple(suspects[:MOST_FILES]), len(suspects))
+
+    def of_all_rows(self, metrics: Sequence[Metric]) -> None:
+        """Count what was answered with what earlier checks kept."""
+        planned = plan(metrics, schema_of(self.frame))
+        found = measure(self.frame, planned, limit_seconds=self.limit_seconds) if planned.passes else {}
+        self.passes += len(planned.passes)
+        for metric in metrics:
+            answer = found.get(metric, Failure("it is not measured"))
+            if not isinstance(answer, Failure):
+                self.answers[metric] = answer
+                if not _same(answer, self.known.answers[metric]):
+                    self._disagree(metric, (), 0, kept=True)
+
+    def _disagree(
+        self, metric: Metric, files: tuple[SuspectFile, ...], suspects: int, *, kept: bool = False
+    ) -> None:
+        """Note a wrong answer; values of the data are not shown."""
+        shown = str(self.known.answers[metric]), str(self.answers[metric])
+        if isinstance(metric, Aggregate) and metric.name != "count":
+            shown = f"a {metric.name}", "another one"
+        self.wrong.append((metric, Disagreement((), *shown, files, suspects, kept=kept)))
+
+    def corrected(self) -> Shortcut:
+        """What is known now: after one wrong answer nothing proven or kept, but what the rows gave."""
+        passes = self.known.passes + self.passes
+        if not self.wrong:
+            return replace(self.known, passes=passes)
+        doubted = self.known.proven | self.known.kept
+        others = {metric: answer for metric, answer in self.known.answers.items() if metric not in doubted}
+        answers = {**others, **self.answers}
+        return replace(self.known, answers=answers, proven=frozenset(), kept=frozenset(), passes=passes)
 
 
-def measured_again(
-    frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_seconds: float | None
-) -> Trial:
-    """These metrics, told with kept answers, measured on all rows that they are about."""
-    made = plan(metrics, schema_of(frame))
-    found = measure(frame, made, limit_seconds=limit_seconds)
-    answers = {one: found[one] for one in metrics if not isinstance(found[one], Failure)}
-    wrong = [one for one, answer in answers.items() if not _same(answer, known.answers[one])]
-    told = tuple(
-        (one, Disagreement((), *_shown(one, known.answers[one], answers[one]), (), 0, kept=True))
-        for one in wrong
-    )
-    return Trial(answers, told, len(made.passes))
-
-
-def _shown(metric: Metric, proven: Answer, found: Answer) -> tuple[str, str]:
-    """Both answers, where they are no values of the data."""
-    counted = not isinstance(metric, Aggregate) or metric.name == "count"
-    name = "" if counted else metric.name  # type: ignore[union-attr]  # an aggregate
-    return (str(proven), str(found)) if counted else (f"a {name}", "another one")
-
-
-_MERGES: dict[str, Callable[[list[Any]], Any]] = {"count": sum, "min": min, "max": max}
-
-
-def _merged(metric: Aggregate, values: Iterable[Any]) -> Any:
-    present = [value for value in values if value is not None]
-    return _MERGES[metric.name](present) if present or metric.name == "count" else None
-
-
-def _same(found: Any, proven: Any) -> bool:
-    return bool(_instant(found) == _instant(proven))
-
-
-def _instant(value: Any) -> Any:
+def _same(counted: Any, known: Any) -> bool:
     """Spark gives instants in the zone of this process, statistics in UTC."""
-    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value
+    return bool(
+        (counted.astimezone(dt.UTC) if isinstance(counted, dt.datetime) else counted)
+        == (known.astimezone(dt.UTC) if isinstance(known, dt.datetime) else known)
+    )
 
 
-def _wrong(metric: Aggregate, known: Shortcut, found: Any, by_file: Mapping[str, Any]) -> Wrong:
-    proven = known.answers[metric]
-    named = _by_path(known.files, by_file)
-    suspects = [
+def _suspects(metric: Aggregate, known: Shortcut, by_file: Mapping[str, Any]) -> list[SuspectFile]:
+    """The files whose rows say something else than their statistics."""
+    return [
         SuspectFile(path, ", ".join(name for name in file.writers if name) if file is not None else "")
-        for path, file in named.items()
-        if _contradicts(metric, proven, file, by_file.get(path))
+        for path, file in _by_path(known.files, by_file).items()
+        if _contradicts(metric, known.answers[metric], file, by_file.get(path))
     ]
-    shown = _shown(metric, proven, found)
-    return metric, Disagreement((), *shown, tuple(suspects[:MOST_FILES]), len(suspects))
 
 
 def _contradicts(metric: Aggregate, proven: Any, file: File | None, found: Any) -> bool:
@@ -191,78 +232,17 @@ def _plain(path: str) -> str:
     return unquote(parts.path) if parts.scheme else unquote(path)
 
 
-# Statistics on trial: a share of what they prove is counted from the rows, and one lie costs all of it.
-
-# The check that statistics are put to; no contract can ask for it.
-CHECK = "statistics"
-
-
-@dataclass(frozen=True, slots=True)
-class Hearing:
-    """What came of the proofs about some rows: what is known now, and an error for each lie."""
-
-    known: Shortcut
-    proofs: int = 0
-    scans: int = 0
-    disagreements: tuple[Disagreement, ...] = ()
-    errors: tuple[CheckResult, ...] = ()
-
-
-def heard(
-    known: Shortcut, frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, request: Request
-) -> Hearing:
-    """A share of what is proven about the rows of this frame, counted where a share is asked for."""
-    if not request.verify_statistics:
-        return Hearing(known)
-    seed = f"{request.contract.id} {request.object} {request.now}"
-    picked = drawn(sorted(known.proven, key=repr), frame, request.verify_statistics, seed)
-    trial = tried(frame, picked, known, request.limit_seconds) if picked else Trial()
-    held = drawn(sorted(known.kept, key=repr), frame, request.verify_statistics, seed)
-    again = measured_again(frame, held, known, request.limit_seconds) if held else Trial()
-    if again.wrong and request.memory is not None and isinstance(request.data, Dataset):
-        request.memory.forget(str(request.data.path))
-    trial = Trial({**trial.answers, **again.answers}, trial.wrong + again.wrong, trial.passes + again.passes)
-    wrong = _disagreements(trial, clauses, kinds)
-    return Hearing(
-        _believed(known, trial),
-        len(known.proven) + len(known.kept),
-        len(trial.answers),
-        tuple(one for one, _ in wrong),
-        tuple(_error(one, clause) for one, clause in wrong),
-    )
-
-
-def verification(share: float, hearings: Sequence[Hearing]) -> Verification | None:
-    """What all hearings of a run come to; None where no share was asked for."""
-    if not share:
-        return None
-    disagreements = tuple(one for each in hearings for one in each.disagreements)
-    proofs, scans = sum(each.proofs for each in hearings), sum(each.scans for each in hearings)
-    return Verification(share, Tally(proofs, scans, len(disagreements)), disagreements)
-
-
-def _believed(known: Shortcut, trial: Trial) -> Shortcut:
-    """What is known after the trial: after one lie, nothing proven or kept, but what the rows gave."""
-    passes = known.passes + trial.passes
-    if not trial.wrong:
-        return replace(known, passes=passes)
-    doubted = known.proven | known.kept
-    others = {metric: answer for metric, answer in known.answers.items() if metric not in doubted}
-    answers = {**others, **trial.answers}
-    return replace(known, answers=answers, proven=frozenset(), kept=frozenset(), passes=passes)
-
-
-def _disagreements(
-    trial: Trial, clauses: Sequence[Clause], kinds: Shelf
+def _by_clause(
+    wrong: Iterable[tuple[Metric, Disagreement]], clauses: Sequence[Clause], kinds: Shelf
 ) -> list[tuple[Disagreement, Clause]]:
-    """Each wrong proof with the first clause that asks it; one for each clause."""
+    """Each wrong answer with the first clause that asks it; one for each clause."""
     found: dict[str, tuple[Disagreement, Clause]] = {}
-    for metric, wrong in trial.wrong:
+    for metric, disagreement in wrong:
         asking = [clause for clause in clauses if metric in asked_by(clause, kinds)]
-        clause = next((one for one in asking if one.path not in found), None)
+        clause = next((clause for clause in asking if clause.path not in found), None)
         if clause is not None:
-            paths = (clause.path, *(one.path for one in asking if one is not clause))
-            found[clause.path] = (replace(wrong, clauses=paths), clause)
+            paths = (clause.path, *(other.path for other in asking if other is not clause))
+            found[clause.path] = (replace(disagreement, clauses=paths), clause)
     return list(found.values())
 
 
@@ -315,13 +295,13 @@ def _check(request: Request, data: OpenedData) -> Report:
         results,
         sources,
         sum(scope.known.passes for scope in scopes),
-        [error for scope in scopes for error in scope.hearing.errors],
+        [error for scope in scopes for error in scope.verified.errors],
         rows=next((rows for rows in counted if isinstance(rows, int)), None),
     )
     return replace(
         report,
         notes=tuple(dict.fromkeys(note for scope in scopes for note in scope.known.notes)),
-        verification=verification(request.verify_statistics, [scope.hearing for scope in scopes]),
+        verification=verification(request.verify_statistics, [scope.verified for scope in scopes]),
     )
 
 
@@ -340,7 +320,7 @@ class _Scope:
         self.request, self.chosen, self.data, self.rows = request, chosen, data, rows
         self.clauses, self.others = clauses, others
         self.known = Shortcut()
-        self.hearing = Hearing(self.known)
+        self.verified = Verified(self.known)
 
     @property
     def frame(self) -> DataFrame:
@@ -388,8 +368,8 @@ def _without_scan(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
         recall = partial(_recalled, scope, dataset)
     levers, tasks_from, limit_seconds = request.levers, request.tasks_from, request.limit_seconds
     known = shortcut(metrics, table, dataset, parts, levers, tasks_from, limit_seconds, recall)
-    scope.hearing = heard(known, scope.frame, scope.clauses, kinds, request)
-    return scope.hearing.known
+    scope.verified = verify(known, scope.frame, scope.clauses, kinds, request)
+    return scope.verified.known
 
 
 def _recalled(scope: _Scope, dataset: Dataset | None, metrics: Collection[Metric]) -> Shortcut:
