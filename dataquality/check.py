@@ -50,6 +50,8 @@ from dq.dataquality.sql.spark_predicate import question
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dq.dataquality.answers.partition_cache.store import PartLedger
+
 
 # Statistics and kept answers are verified: a share of them is counted from the rows, and one that is wrong
 # costs all of them.
@@ -364,15 +366,16 @@ def _without_scan(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
     dataset = request.data if isinstance(request.data, Dataset) and not request.data.placed else None
     parts = (request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
     recall = None
-    if request.memory is not None and not parts and Lever.KEPT in request.levers:
-        recall = partial(_recalled, scope, dataset)
-    levers, tasks_from, limit_seconds = request.levers, request.tasks_from, request.limit_seconds
-    known = shortcut(metrics, table, dataset, parts, levers, tasks_from, limit_seconds, recall)
+    if request.memory is not None and request.now is not None and not parts and Lever.KEPT in request.levers:
+        recall = partial(_recalled, scope, dataset, request.memory, request.now)
+    known = shortcut(metrics, table, dataset, parts, request.options, recall)
     scope.verified = verify(known, scope.frame, scope.clauses, kinds, request)
     return scope.verified.known
 
 
-def _recalled(scope: _Scope, dataset: Dataset | None, metrics: Collection[Metric]) -> Shortcut:
+def _recalled(
+    scope: _Scope, dataset: Dataset | None, memory: PartLedger, now: dt.datetime, metrics: Collection[Metric]
+) -> Shortcut:
     """By what earlier checks kept of the table's folders."""
     from dq.dataquality.answers.partition_cache.cache import recalled
 
@@ -380,7 +383,8 @@ def _recalled(scope: _Scope, dataset: Dataset | None, metrics: Collection[Metric
     clauses = [clause for clause in scope.clauses if clause.extent.window is None]
     asked = set(metrics)
     lasting = [metric for metric in metrics_of(clauses, scope.chosen.kinds) if metric in asked]
-    return recalled(lasting, scope.data.table, dataset, scope.request, classified(scope.chosen.one))
+    options, secret = scope.request.options, classified(scope.chosen.one)
+    return recalled(lasting, scope.data.table, dataset, memory, now, options, secret)
 
 
 def _by_spark(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:

@@ -16,7 +16,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType, row_type
 from dq.dataquality.answers.memory import LeftToSpark, SmallTable, small_table
 from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
-from dq.dataquality.answers.sources import ALL, Lever
+from dq.dataquality.answers.sources import ALL, Lever, ReadOptions
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account
@@ -265,6 +265,11 @@ class Request:
     verify_statistics: float = 0.0
     samples: bool = True
     begin: Callable[[], SparkSession] | None = None
+
+    @property
+    def options(self) -> ReadOptions:
+        """How its data may be read."""
+        return ReadOptions(self.levers, self.tasks_from, self.limit_seconds)
 
     def session(self) -> SparkSession:
         """The session by which the data is read. Raises UsageError for a Dataset without one."""

@@ -54,6 +54,15 @@ ALL = frozenset(Lever)
 NONE: frozenset[Lever] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """Ways to read less, from how many rows on Python tasks are used, and the time limit of users' SQL."""
+
+    levers: Set[Lever] = ALL
+    tasks_from: int = kernels.WORTH_ROWS
+    limit_seconds: float | None = None
+
+
 # Which facts a frame has, and the answers that they prove.
 
 # TABLE: which source of statistics a table has.
@@ -307,17 +316,15 @@ def shortcut(
     table: DataFrame,
     dataset: Dataset | None,
     partitions: Partitions,
-    levers: Set[Lever],
-    tasks_from: int = kernels.WORTH_ROWS,
-    limit_seconds: float | None = None,
+    options: ReadOptions,
     recall: Recall | None = None,
 ) -> Shortcut:
     """The metrics that need no scan by Spark, on the rows of these partitions of the table (none: all).
 
-    `recall` is asked for what statistics do not prove, and Python tasks for the rest, from `tasks_from` rows
-    on. Never raises for what is wrong with the data: what cannot be told is left to the scan.
+    `recall` is asked for what statistics do not prove, and Python tasks for the rest. Never raises for what
+    is wrong with the data: what cannot be told is left to the scan.
     """
-    schema = schema_of(table)
+    schema, levers = schema_of(table), options.levers
     failing = {metric for metric, _ in plan(metrics, schema).failures}
     asked = [metric for metric in dict.fromkeys(metrics) if metric not in failing]
     if not asked or not levers or not hasattr(table, "_jdf"):
@@ -333,7 +340,7 @@ def shortcut(
     files = certain(lambda: source(table, dataset, partitions, facts)) if source is not None else None
     known = Shortcut(notes=(_NO_FILES,) if source is not None and files is None and dataset is None else ())
     if files is not None:
-        proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}
+        proven = prove(asked, table, files, options.limit_seconds) if Lever.STATISTICS in levers else {}
         known = Shortcut(proven, frozenset(proven), files=tuple(files))
     if recall is not None and (rest := known.unanswered(asked)):
         kept = recall(rest)
@@ -342,7 +349,7 @@ def shortcut(
     rest = known.unanswered(asked)
     if files is None or not in_tasks or not rest or not all(file.whole for file in files):
         return known
-    if sum(file.rows for file in files) < tasks_from:
+    if sum(file.rows for file in files) < options.tasks_from:
         return known
     reason = unfit(table.sparkSession.sparkContext)
     if reason is not None:

@@ -356,15 +356,14 @@ def _known(
     """What needs no scan by partition: what no row of all breaks, and what files tell of themselves."""
     data = request.data
     source = data if isinstance(data, Dataset) and not data.placed else None
-    levers, limit = request.levers, request.limit_seconds
-    made = shortcut(metrics, table, source, parts, levers, request.tasks_from, limit)
+    made = shortcut(metrics, table, source, parts, request.options)
     nothing: dict[Metric, Answer] = {
         one: 0
         for one, answer in made.answers.items()
         if answer == 0 and (merge_of(one) is Merge.SUM or isinstance(one, RepeatedKeys))
     }
     schema = schema_of(table)
-    told = _by_files(made, group, provable(metrics, schema)) if Lever.STATISTICS in levers else {}
+    told = _by_files(made, group, provable(metrics, schema)) if Lever.STATISTICS in request.levers else {}
     return {one: {SCHEMA: schema, **nothing, **told.get(one, {})} for one in group}
 
 

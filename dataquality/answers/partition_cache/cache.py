@@ -21,7 +21,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.answers.partition_cache.store import HeldKeys, Part, PartLedger
 from dq.dataquality.answers.python_tasks.keys import Codes, Keys, run_of
 from dq.dataquality.answers.python_tasks.run import MOST_AVERAGED, average, by_unit, unfit
-from dq.dataquality.answers.sources import Lever, Shortcut
+from dq.dataquality.answers.sources import Lever, ReadOptions, Shortcut
 from dq.dataquality.answers.statistics import parquet
 from dq.dataquality.answers.statistics.facts import File, Wanted, cached, certain
 from dq.dataquality.model.column import Column, resolve
@@ -46,8 +46,6 @@ from dq.lake.storage import Files, files_for, is_data_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from dq.dataquality.request import Request
 
 
 # The folders of a table of plain files, what an answer about one depends on, and tasks that tell it.
@@ -289,7 +287,7 @@ class _Kept:
     path: str
     folders: Folders
     memory: PartLedger
-    request: Request
+    options: ReadOptions
 
     def rows_of(self, folders: Mapping[str, Folder]) -> DataFrame | None:
         """The rows of these folders alone; None where Spark would take the name of one for a pattern."""
@@ -387,7 +385,7 @@ def _count_keys(keys: Keys, columns: Sequence[Column], question: str, kept: _Kep
         if frame is None:
             return None
         most = memory.most_keys - rows
-        new = by_tasks([keys], columns, frame, missing, kept.request.tasks_from, most).get(keys, {})
+        new = by_tasks([keys], columns, frame, missing, kept.options.tasks_from, most).get(keys, {})
         if not new:
             return None
         rows += sum(codes.rows for codes in new.values())
@@ -471,19 +469,17 @@ def recalled(
     metrics: Collection[Metric],
     table: DataFrame,
     dataset: Dataset | None,
-    request: Request,
+    memory: PartLedger,
+    now: datetime,
+    options: ReadOptions,
     secret: Set[str] = frozenset(),
 ) -> Shortcut:
     """The answers over the whole table that kept ones of unchanged folders and new ones of the rest give.
 
-    Only for partitioned tables of plain files, and a request with a memory. What cannot be told for certain
-    is left out. `now` must be the real time: it says which files have settled. Keys of a `secret` column, in
-    lower case, are not kept.
+    Only for partitioned tables of plain files. What cannot be told for certain is left out. `now` must be
+    the real time: it says which files have settled. Keys of a `secret` column, in lower case, are not kept.
     """
-    memory, now = request.memory, request.now
-    if memory is None or now is None or dataset is None or dataset.format not in FILES:
-        return Shortcut()
-    if not dataset.path or not dataset.partitions:
+    if dataset is None or not dataset.path or dataset.format not in FILES or not dataset.partitions:
         return Shortcut()
     schema = schema_of(table)
     failing = {metric for metric, _ in plan(metrics, schema).failures}
@@ -497,14 +493,14 @@ def recalled(
         for metric in metrics
         if isinstance(metric, RepeatedKeys | DistinctKeys) and metric not in failing
         if not secret & {str(key.steps[0]).lower() for key in metric.keys}
-        if memory.most_keys and Lever.KERNELS in request.levers
+        if memory.most_keys and Lever.KERNELS in options.levers
     ]
     if not (added or keyed) or cached(table):
         return Shortcut()
     folders = folders_of(table, dataset, now)
     if folders is None:
         return Shortcut()
-    kept = _Kept(table, dataset, dataset.path, folders, memory, request)
+    kept = _Kept(table, dataset, dataset.path, folders, memory, options)
     sums = _recall_sums(added, kept) if added else Shortcut()
     keys: dict[Metric, Answer] = {metric: answer for metric in keyed for answer in _recall_keys(metric, kept)}
     return replace(sums, answers={**sums.answers, **keys}, kept=sums.kept | keys.keys())
@@ -529,7 +525,7 @@ def _recall_sums(asked: Mapping[Aggregate, tuple[Aggregate, ...]], kept: _Kept) 
         if frame is None:
             return Shortcut()
         parts = [part for part in names if any(part not in answers[folder] for folder in missing)]
-        new, passes = _counted(parts, frame, missing, kept.request)
+        new, passes = _counted(parts, frame, missing, kept.options)
         for folder in missing:
             answers[folder] |= new[folder]
         settled = {folder: print for folder in missing if new[folder] and (print := prints[folder])}
@@ -567,7 +563,7 @@ _Answers = dict[str, dict[Aggregate, Answer]]
 
 
 def _counted(
-    parts: Sequence[Aggregate], frame: DataFrame, folders: Mapping[str, Folder], request: Request
+    parts: Sequence[Aggregate], frame: DataFrame, folders: Mapping[str, Folder], options: ReadOptions
 ) -> tuple[_Answers, int]:
     """The answers of each of these folders, by tasks where they can tell, else by Spark; and the passes.
 
@@ -575,9 +571,9 @@ def _counted(
     """
     found: _Answers = {folder: {} for folder in folders}
     passes = 0
-    if Lever.KERNELS in request.levers:
+    if Lever.KERNELS in options.levers:
         columns = frozenset(need.column for part in parts for need in part.needs)
-        told = by_tasks(parts, columns, frame, found.keys(), request.tasks_from)
+        told = by_tasks(parts, columns, frame, found.keys(), options.tasks_from)
         passes += bool(told)
         for part, answers in told.items():
             for folder, answer in answers.items():
@@ -586,7 +582,7 @@ def _counted(
     for each in plan(rest, schema_of(frame)).passes:
         asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
         theirs = any(map(of_users, asked))
-        with time_limit(frame.sparkSession, request.limit_seconds if theirs else None):
+        with time_limit(frame.sparkSession, options.limit_seconds if theirs else None):
             new = attempt(lambda asked=asked: _by_folder(frame, asked, folders))  # type: ignore[misc]
         passes += 1
         if new is None or isinstance(new, Failure):
