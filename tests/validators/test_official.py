@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from datetime import date
 from pathlib import Path
 
@@ -111,14 +110,13 @@ def test_a_policy_sets_how_much_it_matters() -> None:
     assert opinions(CASES[0][0], off) == []
 
 
-def test_deep_columns_take_no_longer_than_many() -> None:
+def test_deep_columns_are_read_once() -> None:
     column = "{name: leaf, logicalType: string}"
     for depth in range(20):
         column = f"{{name: level{depth}, logicalType: object, properties: [{column}]}}"
-    begin = time.process_time()
 
+    # Asked of each branch of the schema again at each level, this would take hours.
     assert opinions(columns(column)) == []
-    assert time.process_time() - begin < 20
 
 
 def test_a_contract_of_another_version_names_what_to_install() -> None:
