@@ -68,7 +68,6 @@ from dq.registry.table import (
 from dq.store.engine import Store
 from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import Aspect, Judged
-from dq.validators.compat.comparison import DiffTerms, diff
 from dq.validators.git.repository import remote_name
 from dq.validators.lint import Gate, judge_subscriptions, rules_of
 from dq.validators.policy.policy import Policy
@@ -169,6 +168,9 @@ def schema_judge(today: date) -> SchemaJudge:
     """
 
     def judge(live: TableSpec, wanted: TableSpec) -> dict[str, tuple[Grade, str]]:
+        # All that judges changes takes time to load, and most plans change no column.
+        from dq.validators.compat.comparison import DiffTerms, diff
+
         terms = DiffTerms(today, Mode.FULL, format=wanted.format)
         worst: dict[str, Judged] = {}
         for change in diff(_contract(live, wanted), _contract(wanted, wanted), terms).of(
