@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -265,59 +265,45 @@ class _CstReader:
             self._gap(self.tokens[self.at - 1].end_mark.index, self.token.start_mark.index)
         text = self.text[first : self.token.end_mark.index]
         simple = len(self.comments) == commented
-        made = _Brackets(self.text, self.tokens[begin : self.at + 1]).value() if simple else None
+        inside = iter(self.tokens[begin + 1 : self.at + 1])
+        made = _bracketed(self.text, inside, self.tokens[begin]) if simple else None
         self.pending, self.beside = [], ""  # comments inside are part of the text
         self.take()
         return made or CstValue(Shape.FLOW, text, indent=indent)
 
 
-class _Brackets:
-    """The entries of a collection in brackets, from its tokens."""
-
-    def __init__(self, text: str, tokens: list[Any]) -> None:
-        self.text = text
-        self.tokens = tokens
-        self.at = 0
-
-    def value(self) -> CstValue | None:
-        """The collection, or None when some of it cannot be written anew without changing it."""
-        opened = self._next()
-        entries: list[CstEntry] = []
-        listed = isinstance(opened, yaml.FlowSequenceStartToken)
-        while not isinstance(self.tokens[self.at], _CLOSE):
-            key = ""
-            if not listed:
-                key_token = self._next()
-                key = self._scalar() or "" if isinstance(key_token, yaml.KeyToken) else ""
-                if not key or not isinstance(self._next(), yaml.ValueToken):
-                    return None
-            inner = self._inner()
-            if inner is None:
+def _bracketed(text: str, tokens: Iterator[Any], opened: Any) -> CstValue | None:
+    """A collection in brackets, or None when some of it cannot be written anew without changing it."""
+    entries: list[CstEntry] = []
+    listed = isinstance(opened, yaml.FlowSequenceStartToken)
+    for token in tokens:
+        if isinstance(token, _CLOSE):
+            whole = text[opened.start_mark.index : token.end_mark.index]
+            return CstValue(Shape.FLOW, whole, entries=entries, listed=listed)
+        if isinstance(token, yaml.FlowEntryToken):
+            continue
+        key, inner = "", token
+        if not listed:
+            key = _on_one_line(text, next(tokens)) if isinstance(token, yaml.KeyToken) else ""
+            if not key or not isinstance(next(tokens), yaml.ValueToken):
                 return None
-            entries.append(CstEntry(key, inner))
-            if isinstance(self.tokens[self.at], yaml.FlowEntryToken):
-                self.at += 1
-        closed = self._next()
-        text = self.text[opened.start_mark.index : closed.end_mark.index]
-        return CstValue(Shape.FLOW, text, entries=entries, listed=listed)
-
-    def _next(self) -> Any:
-        self.at += 1
-        return self.tokens[self.at - 1]
-
-    def _inner(self) -> CstValue | None:
-        if isinstance(self.tokens[self.at], _OPEN):
-            return self.value()
-        text = self._scalar()
-        return None if text is None else CstValue(Shape.INLINE, text)
-
-    def _scalar(self) -> str | None:
-        token = self.tokens[self.at]
-        if not isinstance(token, (yaml.ScalarToken, yaml.AliasToken)):
+            inner = next(tokens)
+        if isinstance(inner, _OPEN):
+            value = _bracketed(text, tokens, inner)
+        else:
+            source = _on_one_line(text, inner)
+            value = CstValue(Shape.INLINE, source) if source else None
+        if value is None:
             return None
-        self.at += 1
-        text = self.text[token.start_mark.index : token.end_mark.index]
-        return text if text and "\n" not in text else None
+        entries.append(CstEntry(key, value))
+    return None
+
+
+def _on_one_line(text: str, token: Any) -> str:
+    """The source of a scalar or alias, empty for other tokens and for one with a line break."""
+    source = text[token.start_mark.index : token.end_mark.index]
+    plain = isinstance(token, yaml.ScalarToken | yaml.AliasToken)
+    return source if plain and "\n" not in source else ""
 
 
 # TABLE: the order in which a contract's keys are written, by kind of mapping.
