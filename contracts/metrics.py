@@ -306,8 +306,7 @@ def read(
     made = replace(made, against=_against(given))
     made = _own(kind, made, given, known, prop)
     made = _bounded(made, rule, quality)
-    _typed(kind, made, rule, known)
-    _told(made, given, known)
+    _fit(made, rule, given, known)
     return made if not faults else tuple(faults)
 
 
@@ -470,18 +469,17 @@ def _bounded(made: Measurement, rule: Holder, quality: Quality) -> Measurement:
     return replace(made, bounds=tuple(found), unit=unit)
 
 
-def _typed(kind: MeasureKind, made: Measurement, rule: Holder, known: Known) -> None:
+def _fit(made: Measurement, rule: Holder, arguments: Holder, known: Known) -> None:
+    """Tells which of the measured columns are of another type than the metric, or may not be compared."""
+    kind = made.kind
     for way in made.columns:
-        logical = known[".".join(way)][1][-1].logical_type
+        name = ".".join(way)
+        _, holders = known[name]
+        logical = holders[-1].logical_type
         if kind.types and logical is not None and logical not in kind.types:
-            listed = " and ".join(kind.types)
-            said = f"{'.'.join(way)!r} is of the type {logical}, and {kind.name} is of {listed}."
-            rule.wrong("check", said, "Move the rule to such a column.")
-
-
-def _told(made: Measurement, given: Holder, known: Known) -> None:
-    """Values that may not be shown are not kept, so that nothing can be compared with them."""
-    for way in made.columns:
-        if made.against and is_classified(known[".".join(way)][1]):
-            said = f"{'.'.join(way)!r} is classified, so that no number of it is kept to compare with."
-            given.wrong("against", said, "Write a fixed bound.")
+            message = f"{name!r} is of the type {logical}, and {kind.name} is of {' and '.join(kind.types)}."
+            rule.wrong("check", message, "Move the rule to such a column.")
+        if made.against and is_classified(holders):
+            # Values that may not be shown are not kept.
+            message = f"{name!r} is classified, so that no number of it is kept to compare with."
+            arguments.wrong("against", message, "Write a fixed bound.")

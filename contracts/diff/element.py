@@ -828,20 +828,10 @@ def _values(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]
         if facts is None:
             continue
         action = Motion.ADDED if first is None else Motion.REMOVED if second is None else Motion.CHANGED
-        yield Change(
-            new.kind,
-            key,
-            action,
-            new.path,
-            first.normal if first else None,
-            second.normal if second else None,
-            first.at if first else old.at,
-            second.at if second else new.at,
-            second.pointer if second and second.pointer else new.pointer,
-            old,
-            new,
-            facts,
-        )
+        before, after = (value.normal if value else None for value in (first, second))
+        pointer = second.pointer if second and second.pointer else new.pointer
+        ends = (first.at if first else old.at, second.at if second else new.at, pointer, old, new)
+        yield Change(new.kind, key, action, new.path, before, after, *ends, facts)
 
 
 def _relation(first: Value | None, second: Value | None, start: date) -> dict[str, object] | None:
@@ -868,20 +858,9 @@ def _whole(
     """An element that came or went; on the side where it is not, it stands at its nearest parent."""
     element = new or old
     assert element is not None
-    return Change(
-        element.kind,
-        "",
-        action,
-        element.path,
-        None,
-        None,
-        old.at if old else other.at,
-        new.at if new else other.at,
-        new.pointer if new else other.pointer,
-        old,
-        new,
-        facts,
-    )
+    before, after = old or other, new or other
+    ends = (before.at, after.at, after.pointer, old, new)
+    return Change(element.kind, "", action, element.path, None, None, *ends, facts)
 
 
 def _order(old: FlatElement, new: FlatElement, pairs: Pairs) -> Iterator[Change]:

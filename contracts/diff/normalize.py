@@ -462,17 +462,13 @@ def _keys(
 ) -> Iterator[tuple[str, Value]]:
     """The primary key and the partition as sequences of columns."""
     rows = [(flat, by_pointer[flat.pointer]) for flat in walked if flat.pointer in by_pointer]
-    primary = sorted(
-        (row for row in rows if row[1].primary_key),
-        key=lambda row: _position(row[1].primary_key_position),
-    )
+    primary = [row for row in rows if row[1].primary_key]
+    primary.sort(key=lambda row: _position(row[1].primary_key_position))
     if primary:
         normal = tuple(_inside(flat, one) for flat, _ in primary)
         yield "primaryKey", value(primary[0][1], "primaryKey", normal, list(normal))
-    keys = sorted(
-        (row for row in rows if row[1].partitioned),
-        key=lambda row: _position(row[1].partition_key_position),
-    )
+    keys = [row for row in rows if row[1].partitioned]
+    keys.sort(key=lambda row: _position(row[1].partition_key_position))
     if keys:
         parts = tuple((_inside(flat, one), _transform(prop)) for flat, prop in keys)
         shown = [f"{transform}({name})" if transform else name for name, transform in parts]
