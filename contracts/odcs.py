@@ -89,12 +89,11 @@ def text(version: Version) -> str:
 class ServerType(NamedTuple):
     required: tuple[str, ...]
     optional: tuple[str, ...]
-    since: tuple[int, int, int]
+    since: Version
 
 
 def _row(required: str, optional: str = "", since: str = "3.0.0") -> ServerType:
-    major, minor, patch = (int(part) for part in since.split("."))
-    return ServerType(tuple(required.split()), tuple(optional.split()), (major, minor, patch))
+    return ServerType(tuple(required.split()), tuple(optional.split()), of(since))
 
 
 SERVER_TYPES: dict[str, ServerType] = {
@@ -374,18 +373,11 @@ def _properties(value: object, _known: Container[str], _written: Container[str])
 # Key -> a key of ODCS that the mapping must be able to have for the row to hold, and what to write.
 _ROWS: dict[str, tuple[str, Callable[[object, Container[str], Container[str]], str]]] = {
     "$schema": ("apiVersion", _editor_schema),
-    "nullable": ("required", _null_allowed),
-    "isNullable": ("required", _null_allowed),
-    "is_nullable": ("required", _null_allowed),
+    **dict.fromkeys(("nullable", "isNullable", "is_nullable"), ("required", _null_allowed)),
     "optional": ("primaryKey", _null_allowed),
-    "notNull": ("required", _null_refused),
-    "not_null": ("required", _null_refused),
-    "type": ("logicalType", _type),
-    "dataType": ("logicalType", _type),
-    "data_type": ("logicalType", _type),
-    "columns": ("properties", _properties),
-    "fields": ("properties", _properties),
-    "isPrimary": ("primaryKey", _renamed("primaryKey")),
-    "isPrimaryKey": ("primaryKey", _renamed("primaryKey")),
+    **dict.fromkeys(("notNull", "not_null"), ("required", _null_refused)),
+    **dict.fromkeys(("type", "dataType", "data_type"), ("logicalType", _type)),
+    **dict.fromkeys(("columns", "fields"), ("properties", _properties)),
+    **dict.fromkeys(("isPrimary", "isPrimaryKey"), ("primaryKey", _renamed("primaryKey"))),
     "isUnique": ("unique", _renamed("unique")),
 }

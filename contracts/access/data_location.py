@@ -146,13 +146,11 @@ def server_beside(contract: Contract, name: str | None, other: Contract) -> str:
 
 def form_faults(server: Server) -> Iterator[tuple[str, TextFault]]:
     """What is wrong with the server's place whoever allows it, by key; what fills its holes is not known."""
-    for key in _PATH_KEYS.get(server.type, ()):
-        text = server.get(key)
-        if isinstance(text, str):
-            plain = _HOLE.sub(lambda match: match["default"] or "x", text)
-            made = parse(plain) if plain else None
-            if isinstance(made, TextFault):
-                yield key, made
+    for key, text in _places(server):
+        plain = _HOLE.sub(lambda match: match["default"] or "x", text)
+        address = parse(plain) if plain else None
+        if isinstance(address, TextFault):
+            yield key, address
 
 
 def paths(server: Server) -> Iterator[tuple[str, str]]:
@@ -165,10 +163,15 @@ def paths(server: Server) -> Iterator[tuple[str, str]]:
         unknown = match["word"] and match["word"] not in _PLACEHOLDERS
         return match[0] if unknown else match["default"] or "x"
 
+    for key, text in _places(server):
+        yield key, _HOLE.sub(fill, text)
+
+
+def _places(server: Server) -> Iterator[tuple[str, str]]:
+    """The keys that name the server's place, as they are written."""
     for key in _PATH_KEYS.get(server.type, ()):
-        text = server.get(key)
-        if isinstance(text, str):
-            yield key, _HOLE.sub(fill, text)
+        if (text := server.get(key)) is not None:
+            yield key, text
 
 
 def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: PlaceTerms) -> DataPlace:

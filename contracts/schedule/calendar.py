@@ -168,9 +168,7 @@ def check(name: str) -> TextFault | None:
         more = f"Did you mean {hint!r}?" if hint else "Write an ISO 3166 code, such as DE or DE-BY."
         return TextFault("HOLIDAYS_COUNTRY", f"No public holidays of {country!r} are known.", more)
     parts = _of(country).subdivisions
-    if not subdivision and "-" not in name:
-        return None
-    if subdivision in parts:
+    if subdivision in parts or "-" not in name:
         return None
     hint = nearest(subdivision, parts)
     listed = ", ".join(parts[:20]) or "none"
