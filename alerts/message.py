@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from textwrap import wrap
+from typing import Any
 
 from dq.alerts.incident import (
     FLAPPING,
@@ -217,7 +218,7 @@ def about(message: Message) -> Facts:
 def lines(message: Message) -> list[str]:
     """The message as plain text, for channels that have nothing better: with its headline, one screen."""
     facts = about(message)
-    last = [*message.steps, *([message.budget] if message.budget else []), *repeat_note(message)]
+    last = ending(message)
     label_width = max(len(label) for label, _ in facts)
     width = SCREEN_WIDTH - _MARGIN
     # Two for the headline. The fewer lines a value may have, the more is cut.
@@ -245,6 +246,36 @@ def _wrapped(label: str, value: str, label_width: int, width: int, most: int) ->
 def _folded(text: str, width: int, most: int) -> list[str]:
     found = wrap(text, width, break_on_hyphens=False)
     return found if len(found) <= most else [*found[: most - 1], cut(" ".join(found[most - 1 :]), width)]
+
+
+def news(message: Message) -> list[str]:
+    """The lines of one step: its news, the budget once all is over, and that it may be a repeat."""
+    budget = message.budget if message.state.closed else ""
+    return [line for line in (message.note, budget, *repeat_note(message)) if line]
+
+
+def ending(message: Message) -> list[str]:
+    """The lines below the facts: what happened so far, the budget, and that it may be a repeat."""
+    return [line for line in (*message.steps, message.budget, *repeat_note(message)) if line]
+
+
+def as_dict(message: Message) -> dict[str, Any]:
+    """The message as JSON values, for channels that machines read."""
+    return {
+        "incident": message.incident,
+        "revision": message.revision,
+        "contract": message.key.contract,
+        "object": message.key.object,
+        "group": message.key.group,
+        "state": message.state,
+        "severity": message.severity,
+        "title": message.title,
+        "facts": dict(message.facts),
+        "steps": list(message.steps),
+        "note": message.note,
+        "budget": message.budget,
+        "repeat": message.repeat,
+    }
 
 
 def repeat_note(message: Message) -> list[str]:

@@ -11,10 +11,22 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from threading import Event, Timer
+from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from dq.alerts.channel import Ambiguous, Blockage, ChannelSetting, Inspection, NotSent, Rejected, Sender
+from dq.alerts.channel import (
+    Ambiguous,
+    Answer,
+    Blockage,
+    ChannelSetting,
+    Inspection,
+    MessagePlace,
+    NotSent,
+    Rejected,
+    Sender,
+    Sent,
+)
 from dq.contracts.access.access_policy import WEB, web_address
 
 # One POST to one host: TLS is verified, no redirect is followed, and all of it has a time limit.
@@ -69,6 +81,22 @@ def post(
         connection.close()
 
 
+def send(
+    url: str | Rejected,
+    body: bytes,
+    place: MessagePlace,
+    failure: Callable[[Response], NotSent | Ambiguous | Rejected | None],
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Answer:
+    """Posts JSON to an `address`; what is sent is at `place`. `failure` tells from the response why not."""
+    if isinstance(url, Rejected):
+        return url
+    response = post(url, body, {"Content-Type": "application/json", **headers})
+    if not isinstance(response, Response):
+        return response
+    return failure(response) or Sent(place)
+
+
 @contextmanager
 def time_limit(connected: Callable[[], socket.socket | None], limit_seconds: float) -> Iterator[Event]:
     """Ends the connection after the time: whoever answers one byte a second keeps within every timeout.
@@ -84,6 +112,11 @@ def time_limit(connected: Callable[[], socket.socket | None], limit_seconds: flo
         yield over
     finally:
         timer.cancel()
+
+
+def unless_taken(response: Response) -> NotSent | Ambiguous | Rejected | None:
+    """What a status means where any success is one."""
+    return None if 200 <= response.status < 300 else refusal(response)
 
 
 def refusal(response: Response) -> NotSent | Ambiguous | Rejected:

@@ -26,7 +26,7 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels._http import TIMEOUT_SECONDS, time_limit
-from dq.alerts.message import COMMAND, Message, about, colour, cut, headline, lines, repeat_note
+from dq.alerts.message import COMMAND, Message, about, colour, cut, ending, headline, lines, news
 from dq.contracts.access.access_policy import LOOPBACK, WEB, web_address
 from dq.contracts.access.alert_target import form_fault
 from dq.contracts.escaping import html
@@ -38,8 +38,7 @@ from dq.contracts.shared.outcome import UsageError
 def page(message: Message, *, step: bool) -> str:
     """The whole message, or one `step` with the headline above it."""
     shade = colour(message)
-    last = [message.budget] if message.state.closed or not step else []
-    small = [*([message.note] if step else message.steps), *last, *repeat_note(message)]
+    small = news(message) if step else ending(message)
     facts = [] if step else about(message)
     return "\n".join(
         [
@@ -47,7 +46,7 @@ def page(message: Message, *, step: bool) -> str:
             f'<p style="border-left:6px solid {shade};padding-left:8px;font-size:17px">'
             f"<b>{html(headline(message))}</b></p>",
             *(['<table style="font-size:14px">', *map(_row, facts), "</table>"] if facts else []),
-            *(f"<p>{html(line)}</p>" for line in small if line),
+            *(f"<p>{html(line)}</p>" for line in small),
             "</div>",
         ]
     )
@@ -108,8 +107,7 @@ class Email:
         return self._send(target, message, key, (subject, text), below)
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
-        text = "\n".join([headline(message), "", *(line for line in said if line)])
+        text = "\n".join([headline(message), "", *news(message)])
         return self._send(receipt.place, message, key, ("", text), receipt)
 
     def _send(

@@ -24,7 +24,7 @@ from dq.alerts.channel import (
     Rejected,
     Sent,
 )
-from dq.alerts.message import Message
+from dq.alerts.message import Message, as_dict
 from dq.contracts.shared.outcome import in_json
 
 # Nobody else may lay a link or a pipe where alerts are written: what they say is not for everyone.
@@ -79,7 +79,7 @@ class AlertFile:
 
     def _append(self, target: str, message: Message, operation: str, key: str) -> Answer:
         path = Path(target)
-        line = in_json(json.dumps({"key": key, "operation": operation, **_fields(message)}))
+        line = in_json(json.dumps({"key": key, "operation": operation, **as_dict(message)}))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
@@ -149,24 +149,6 @@ def _key(line: bytes) -> tuple[str, ...]:
         return ()
     key = read.get("key") if isinstance(read, Mapping) else None
     return (key,) if isinstance(key, str) else ()
-
-
-def _fields(message: Message) -> dict[str, object]:
-    return {
-        "incident": message.incident,
-        "revision": message.revision,
-        "contract": message.key.contract,
-        "object": message.key.object,
-        "group": message.key.group,
-        "state": message.state,
-        "severity": message.severity,
-        "title": message.title,
-        "facts": dict(message.facts),
-        "steps": list(message.steps),
-        "note": message.note,
-        "budget": message.budget,
-        "repeat": message.repeat,
-    }
 
 
 CHANNEL = Channel(

@@ -22,7 +22,6 @@ from dq.alerts.channel import (
     NotSent,
     Rejected,
     Sender,
-    Sent,
 )
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
@@ -62,18 +61,16 @@ class PagerDuty:
             said = f"nothing says which service {target!r} is. Set {_KEY.of(target)}"
             return Rejected(said, Blockage.ROUTE)
         body = json.dumps({"routing_key": routing_key, **_event(message)}).encode()
-        response = _http.post(self.url, body, {"Content-Type": "application/json"})
-        place = MessagePlace(target, message.incident)
-        answer = _meaning(response, place) if isinstance(response, _http.Response) else response
+        answer = _http.send(self.url, body, MessagePlace(target, message.incident), _failure)
         # Whether it arrived does not matter: the next one with the same dedup_key changes nothing.
         return NotSent(answer.reason) if isinstance(answer, Ambiguous) else answer
 
 
-def _meaning(answer: _http.Response, place: MessagePlace) -> Sent | NotSent | Ambiguous | Rejected:
-    if answer.status == 202:
-        return Sent(place)
+def _failure(response: _http.Response) -> NotSent | Ambiguous | Rejected | None:
+    if response.status == 202:
+        return None
     # Something between us and PagerDuty may answer for it.
-    return Ambiguous(f"HTTP {answer.status}") if answer.status < 300 else _http.refusal(answer)
+    return Ambiguous(f"HTTP {response.status}") if response.status < 300 else _http.refusal(response)
 
 
 def _event(message: Message) -> dict[str, object]:

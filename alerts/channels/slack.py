@@ -44,6 +44,7 @@ from dq.alerts.message import (
     cut,
     headline,
     lines,
+    news,
     promise,
     repeat_note,
 )
@@ -435,8 +436,7 @@ def plain(message: Message) -> dict[str, object]:
 
 def reply(message: Message) -> dict[str, object]:
     """One step, for the thread."""
-    said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
-    return {"text": slack("\n".join(line for line in said if line), PLAIN)}
+    return {"text": slack("\n".join(news(message)), PLAIN)}
 
 
 def _sections(said: list[str]) -> list[dict[str, object]]:

@@ -23,8 +23,8 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http
-from dq.alerts.channels.slack import plain, rich
-from dq.alerts.message import Message, headline, repeat_note
+from dq.alerts.channels.slack import PLAIN, plain, rich
+from dq.alerts.message import Message, headline, news
 from dq.contracts.escaping import slack
 from dq.contracts.shared.outcome import UsageError
 
@@ -32,7 +32,6 @@ from dq.contracts.shared.outcome import UsageError
 _OUR_FAULT = frozenset(
     {"invalid_payload", "no_text", "too_many_attachments", "invalid_blocks", "invalid_attachments"}
 )
-_WORDS = 3900
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +49,23 @@ class SlackWebhook:
         return Sent(again.receipt, note) if isinstance(again, Sent) else again
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        said = [headline(message), message.note, message.budget if message.state.closed else ""]
-        text = "\n".join(line for line in [*said, *repeat_note(message)] if line)
-        return self._post(receipt.place, {"text": slack(text, _WORDS)}, key)
+        text = "\n".join([headline(message), *news(message)])
+        return self._post(receipt.place, {"text": slack(text, PLAIN)}, key)
 
     def _post(self, target: str, said: Mapping[str, object], key: str) -> Answer:
         url = _http.address(_URL, self.urls, target)
-        if isinstance(url, Rejected):
-            return url
         body = json.dumps({**said, "unfurl_links": False, "unfurl_media": False}).encode()
-        answer = _http.post(url, body, {"Content-Type": "application/json"})
-        return _meaning(answer, MessagePlace(target, key)) if isinstance(answer, _http.Response) else answer
+        return _http.send(url, body, MessagePlace(target, key), _failure)
 
 
-def _meaning(answer: _http.Response, place: MessagePlace) -> Sent | NotSent | Ambiguous | Rejected:
-    word = answer.body[:80].decode(errors="replace").strip()
-    if answer.status == 200:
+def _failure(response: _http.Response) -> NotSent | Ambiguous | Rejected | None:
+    word = response.body[:80].decode(errors="replace").strip()
+    if response.status == 200:
         # Something between us and Slack may answer for it.
-        return Sent(place) if word == "ok" else Ambiguous("HTTP 200 and no answer of Slack's")
-    if answer.status == 400 and word in _OUR_FAULT:
+        return None if word == "ok" else Ambiguous("HTTP 200 and no answer of Slack's")
+    if response.status == 400 and word in _OUR_FAULT:
         return Rejected(word, Blockage.MESSAGE)
-    return _http.refusal(answer)
+    return _http.refusal(response)
 
 
 def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:

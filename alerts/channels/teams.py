@@ -22,10 +22,9 @@ from dq.alerts.channel import (
     NotSent,
     Rejected,
     Sender,
-    Sent,
 )
 from dq.alerts.channels import _http
-from dq.alerts.message import COMMAND, NAMED, Message, about, colour, headline, repeat_note
+from dq.alerts.message import COMMAND, NAMED, Message, about, colour, ending, headline, news
 from dq.contracts.access.access_policy import web_address
 from dq.contracts.shared.outcome import UsageError
 
@@ -46,22 +45,16 @@ class Teams:
         return self._post(target, _within_limit(message), key)
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
-        return self._post(receipt.place, _card([_title(message), *map(_line, filter(None, said))]), key)
+        return self._post(receipt.place, _card([_title(message), *map(_line, news(message))]), key)
 
     def _post(self, target: str, body: bytes, key: str) -> Answer:
         url = _http.address(_URL, self.urls, target)
-        if isinstance(url, Rejected):
-            return url
-        answer = _http.post(url, body, {"Content-Type": "application/json"})
-        return _meaning(answer, MessagePlace(target, key)) if isinstance(answer, _http.Response) else answer
+        return _http.send(url, body, MessagePlace(target, key), _failure)
 
 
-def _meaning(answer: _http.Response, place: MessagePlace) -> Sent | NotSent | Ambiguous | Rejected:
-    if not 200 <= answer.status < 300:
-        return _http.refusal(answer)
-    refused = _TEAMS_REFUSED.search(answer.body)
-    return _http.refusal(replace(answer, status=int(refused[1]))) if refused else Sent(place)
+def _failure(response: _http.Response) -> NotSent | Ambiguous | Rejected | None:
+    failure, refused = _http.unless_taken(response), _TEAMS_REFUSED.search(response.body)
+    return failure or (_http.refusal(replace(response, status=int(refused[1]))) if refused else None)
 
 
 def _within_limit(message: Message) -> bytes:
@@ -87,7 +80,6 @@ def _card(elements: list[dict[str, object]], actions: list[dict[str, object]] | 
 
 
 def _whole(message: Message) -> list[dict[str, object]]:
-    small = [*message.steps, message.budget, *repeat_note(message)]
     return [
         _title(message),
         *(
@@ -95,7 +87,7 @@ def _whole(message: Message) -> list[dict[str, object]]:
             for label, value in about(message)
             if label or value
         ),
-        *(_text([_run(line, size="small", isSubtle=True)]) for line in small if line),
+        *(_text([_run(line, size="small", isSubtle=True)]) for line in ending(message)),
     ]
 
 

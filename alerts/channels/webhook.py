@@ -18,11 +18,10 @@ from dq.alerts.channel import (
     MessagePlace,
     Rejected,
     Sender,
-    Sent,
 )
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import MAX_VALUE, Message, cut
+from dq.alerts.message import MAX_VALUE, Message, as_dict, cut
 from dq.contracts.access.alert_target import host_allowed
 from dq.contracts.shared.outcome import Severity, UsageError
 
@@ -95,20 +94,10 @@ class Webhook:
 
     def _post(self, target: str, message: Message, event: str, key: str) -> Answer:
         url = self._url(target)
-        if isinstance(url, Rejected):
-            return url
         body = json.dumps(_body(message, event, key)).encode()
-        headers = {
-            "Content-Type": "application/json",
-            IDEMPOTENCY: key,
-            SIGNATURE: signature(self.secrets.get(target, self.secret), int(self.now()), body),
-        }
-        answer = _http.post(url, body, headers)
-        if not isinstance(answer, _http.Response):
-            return answer
-        if 200 <= answer.status < 300:
-            return Sent(MessagePlace(target, key))
-        return _http.refusal(answer)
+        signed = signature(self.secrets.get(target, self.secret), int(self.now()), body)
+        headers = {IDEMPOTENCY: key, SIGNATURE: signed}
+        return _http.send(url, body, MessagePlace(target, key), _http.unless_taken, headers)
 
     def _url(self, target: str) -> str | Rejected:
         if "://" not in target:
@@ -130,19 +119,11 @@ def _body(message: Message, event: str, key: str) -> dict[str, object]:
         "version": 1,
         "id": key,
         "event": event,
-        "incident": message.incident,
-        "revision": message.revision,
+        **as_dict(message),
         "contract": cut(message.key.contract, MAX_VALUE),
         "object": cut(message.key.object, MAX_VALUE),
         "group": cut(message.key.group, MAX_VALUE),
-        "state": message.state,
-        "severity": message.severity,
-        "title": message.title,
         "facts": [{"label": label, "value": value} for label, value in message.facts],
-        "steps": list(message.steps),
-        "note": message.note,
-        "budget": message.budget,
-        "repeat": message.repeat,
     }
 
 
