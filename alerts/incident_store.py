@@ -48,6 +48,11 @@ _CHANGE = update(incidents).where(incidents.c.id == bindparam("of"))
 _CHANGE_SUBJECT = update(incident_subject).where(
     incident_subject.c.incident_id == bindparam("of"), incident_subject.c.subject == bindparam("named")
 )
+# Fields of an incident with a column of the same name and value.
+_STORED_AS_THEY_ARE = (
+    *("title", "revision", "breaches", "opened_at", "acked_at", "acked_by", "resolved_at"),
+    *("open_since", "flapping_since", "silenced_until"),
+)
 _ADD, _ADD_SUBJECT, _ADD_EVENT = insert(incidents), insert(incident_subject), insert(incident_event)
 
 
@@ -142,16 +147,7 @@ def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | Non
 def save(tx: Connection, incident: Incident, subject: str) -> None:
     """Write the incident, and of its subjects the one that changed ('' for none)."""
     values = {
-        "title": incident.title,
-        "revision": incident.revision,
-        "breaches": incident.breaches,
-        "opened_at": incident.opened_at,
-        "acked_at": incident.acked_at,
-        "acked_by": incident.acked_by,
-        "resolved_at": incident.resolved_at,
-        "open_since": incident.open_since,
-        "flapping_since": incident.flapping_since,
-        "silenced_until": incident.silenced_until,
+        **{name: getattr(incident, name) for name in _STORED_AS_THEY_ARE},
         "contract": incident.key.contract,
         "object": incident.key.object,
         "group_id": incident.key.group,
@@ -210,16 +206,7 @@ def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
         holds_up=tuple(row.holds_up or ()),
         silenced_why=row.silenced_why or "",
         subjects=subjects,
-        title=row.title,
-        revision=row.revision,
-        breaches=row.breaches,
-        opened_at=row.opened_at,
-        acked_at=row.acked_at,
-        acked_by=row.acked_by,
-        resolved_at=row.resolved_at,
-        open_since=row.open_since,
-        flapping_since=row.flapping_since,
-        silenced_until=row.silenced_until,
+        **{name: getattr(row, name) for name in _STORED_AS_THEY_ARE},
     )
 
 

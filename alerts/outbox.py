@@ -607,21 +607,8 @@ def _lost(tx: Connection, row: Row[Any]) -> ClaimedRow:
     if found is None:
         raise LookupError(f"outbox row {row.id} has no incident")
     # What is out there, if it is, shows the incident as it was then.
-    said = replace(render(found, row.operation), revision=row.rendered)
-    held = _held(tx, lane)
-    return ClaimedRow(
-        row.id,
-        lane,
-        row.operation,
-        row.attempt,
-        _message_key(lane, row),
-        said,
-        _receipt(held),
-        row.tried_at,
-        row.tried_at,
-        row.looks,
-        _below(tx, row, lane),
-    )
+    shown = replace(render(found, row.operation), revision=row.rendered)
+    return _claimed(tx, row, lane, shown, row.attempt, row.tried_at, row.tried_at)
 
 
 def _take(
@@ -641,30 +628,40 @@ def _take(
     )
     if not taken.rowcount:
         return None
-    said = render(found, row.operation, row.repeat)
-    if held and held.receipt.thread and said.note:
+    shown = render(found, row.operation, row.repeat)
+    if held and held.receipt.thread and shown.note:
         # Others speak in the same thread.
-        said = replace(said, note=f"{said.title}: {said.note}")
+        shown = replace(shown, note=f"{shown.title}: {shown.note}")
+    return _claimed(tx, row, lane, shown, row.attempt + 1, tried_at, now + LEASE)
+
+
+def _claimed(
+    tx: Connection,
+    row: Row[Any],
+    lane: Lane,
+    shown: Message,
+    attempt: int,
+    tried_at: datetime,
+    lease_until: datetime,
+) -> ClaimedRow:
+    held = _held(tx, lane)
+    digest = replace(lane, incident=row.digest) if row.digest else None
+    above = _held(tx, digest) if digest and row.operation == CREATE else None
     return ClaimedRow(
         row.id,
         lane,
         row.operation,
-        row.attempt + 1,
+        attempt,
         _message_key(lane, row),
-        said,
-        _receipt(held),
+        shown,
+        held.receipt if held else None,
         tried_at,
-        now + LEASE,
-        below=_below(tx, row, lane),
-        digest=replace(lane, incident=row.digest) if row.digest else None,
+        lease_until,
+        row.looks,
+        above.receipt if above else None,
+        digest,
         revived=row.state == OutboxStatus.DEAD,
     )
-
-
-def _below(tx: Connection, row: Row[Any], lane: Lane) -> MessagePlace | None:
-    if row.digest is None or row.operation != CREATE:
-        return None
-    return _receipt(_held(tx, replace(lane, incident=row.digest)))
 
 
 def _message_key(lane: Lane, row: Row[Any]) -> str:
@@ -679,7 +676,3 @@ def _held(tx: Connection, lane: Lane) -> Held | None:
     if row is None:
         return None
     return Held(MessagePlace(row.place, row.reference, row.thread), row.created_revision, row.revision)
-
-
-def _receipt(held: Held | None) -> MessagePlace | None:
-    return held.receipt if held else None

@@ -14,7 +14,6 @@ from typing import Any
 
 from dq.contracts.shared.outcome import Unreadable
 from dq.lake import compression
-from dq.lake import compression as unpacking
 from dq.lake.storage import Files, Seen, unescaped
 from dq.lake.table_log import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
 
@@ -85,7 +84,7 @@ def _changed(
     try:
         told = (
             compression.parse_avro(content, name)[0]
-            if content[:4] == unpacking.MAGIC
+            if content[:4] == compression.MAGIC
             else json.loads(content or b"{}")
         )
         operation = str(told.get("operationType")).upper()

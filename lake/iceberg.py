@@ -84,7 +84,7 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
             if str(number) not in known and at >= since
         ]
         # What is there and leads to the current one no more was rolled back; what has expired is not there.
-        there = {str(one["snapshot-id"]) for one in table.get("snapshots") or ()}
+        there = set(map(str, _snapshots(table)))
         undone = sorted(set(known) & there - set(map(str, line)))
     except NOT_UNDERSTOOD as error:
         raise Unreadable(f"Iceberg's {current.path} cannot be understood.", "Look at this file.") from error
@@ -199,7 +199,7 @@ def _moment(metadata: Metadata) -> int:
 
 def _ancestors(table: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     """The snapshots from the oldest that is kept to the current one."""
-    kept = {one["snapshot-id"]: one for one in table.get("snapshots") or ()}
+    kept = _snapshots(table)
     number, found = table.get("current-snapshot-id"), []
     while number in kept and number not in found:
         found.append(number)
@@ -212,7 +212,7 @@ def _times(table: Mapping[str, Any]) -> dict[int, dt.datetime]:
 
     One that was staged, and published later, has the time of its writing for its own.
     """
-    kept = {one["snapshot-id"]: one for one in table.get("snapshots") or ()}
+    kept = _snapshots(table)
     found: dict[int, dt.datetime] = {}
     for place, entry in enumerate(table.get("snapshot-log") or ()):
         number, at = entry["snapshot-id"], _instant(entry["timestamp-ms"])
@@ -278,9 +278,21 @@ def _fields(table: Mapping[str, Any], number: int) -> list[tuple[tuple[str, ...]
     """By position: the names of a partition field, its own and its column's, and its transform."""
     schemas = table.get("schemas") or [table["schema"]]
     columns = {field["id"]: field["name"] for schema in schemas for field in schema["fields"]}
+    return [
+        ((one["name"], columns.get(one["source-id"], one["name"])), one["transform"])
+        for one in _specs(table)[number]
+    ]
+
+
+def _specs(table: Mapping[str, Any]) -> dict[int, Any]:
+    """The fields of each partition spec by its id."""
     specs = table.get("partition-specs") or [{"spec-id": 0, "fields": table["partition-spec"]}]
-    fields = next(one["fields"] for one in specs if one["spec-id"] == number)
-    return [((one["name"], columns.get(one["source-id"], one["name"])), one["transform"]) for one in fields]
+    return {spec["spec-id"]: spec["fields"] for spec in specs}
+
+
+def _snapshots(table: Mapping[str, Any]) -> dict[int, Json]:
+    """The snapshots that are kept, by their ids."""
+    return {snapshot["snapshot-id"]: snapshot for snapshot in table.get("snapshots") or ()}
 
 
 def _partition(fields: list[tuple[tuple[str, ...], str]], values: list[Any]) -> dict[str, str]:
@@ -306,7 +318,7 @@ def live_table(files: Files, place: str) -> LiveTable:
     schemas = table.get("schemas") or [table["schema"]]
     schema = next(one for one in schemas if one.get("schema-id") == table.get("current-schema-id"))
     columns = {one["name"]: one for one in schema["fields"] if isinstance(one["type"], str)}
-    snapshots = {one["snapshot-id"]: one for one in table.get("snapshots") or ()}
+    snapshots = _snapshots(table)
     number = table.get("current-snapshot-id")
     data: list[Json] = []
     deletes: list[Json] = []
@@ -412,12 +424,9 @@ def _deleted(entries: Sequence[Json]) -> dict[str, int] | None:
 
 def _keys(table: Json) -> dict[int, dict[int, str]]:
     """By the id of a partition spec: the names of its fields that hold a column as it is, by its id."""
-    specs = table.get("partition-specs") or [{"spec-id": 0, "fields": table["partition-spec"]}]
     return {
-        spec["spec-id"]: {
-            one["source-id"]: one["name"] for one in spec["fields"] if one["transform"] == "identity"
-        }
-        for spec in specs
+        number: {one["source-id"]: one["name"] for one in fields if one["transform"] == "identity"}
+        for number, fields in _specs(table).items()
     }
 
 

@@ -270,7 +270,7 @@ class ArrowFiles:
 
     def read(self, path: str) -> bytes:
         try:
-            system, inside = self._system(path)
+            system, inside = self.opened(path)
             with system.open_input_file(inside) as file:
                 return _whole(path, file.read(MOST_READ + 1))
         except (OSError, ValueError, NotImplementedError) as error:
@@ -307,7 +307,7 @@ class ArrowFiles:
 
     def _asked(self, uri: str, *, folder: bool) -> list[FileInfo]:
         try:
-            system, inside = self._system(uri)
+            system, inside = self.opened(uri)
             from pyarrow import fs
 
             asked = fs.FileSelector(inside, allow_not_found=True) if folder else [inside]
@@ -320,13 +320,14 @@ class ArrowFiles:
     def connect(self, uri: str) -> None:
         """Open the file system of a URI, if that works; whoever asks for a file of it is told why not."""
         with suppress(OSError, ValueError, NotImplementedError, DqError):
-            self._system(uri)
+            self.opened(uri)
 
     def is_connected(self, uri: str) -> bool:
         """Return whether the file system of a URI is open."""
         return split(uri)[0] in self._opened
 
-    def _system(self, uri: str) -> tuple[FileSystem, str]:
+    def opened(self, uri: str) -> tuple[FileSystem, str]:
+        """The file system of a URI, opened once, and the path in it; raises what `file_system` raises."""
         root, path = split(uri)
         if root not in self._opened:
             self._opened[root] = file_system(root, self._seconds)
@@ -434,13 +435,12 @@ def _raise(error: OSError) -> None:
 def _remote_below(place: str) -> Iterator[str]:
     from pyarrow.fs import FileSelector, FileType
 
-    root, path = split(place.rstrip("/"))
-    system, before = file_system(root)
-    if system.get_file_info(before + path).type is FileType.File:
+    system, path = ArrowFiles().opened(place.rstrip("/"))
+    if system.get_file_info(path).type is FileType.File:
         yield place
         return
-    for info in system.get_file_info(FileSelector(before + path, recursive=True)):
-        inner = info.path.removeprefix(before + path).removeprefix((before + path).lstrip("/"))
+    for info in system.get_file_info(FileSelector(path, recursive=True)):
+        inner = info.path.removeprefix(path).removeprefix(path.lstrip("/"))
         if info.type is FileType.File:
             yield f"{place.rstrip('/')}/{inner.strip('/')}"
 
@@ -459,9 +459,8 @@ def reading(path: str) -> Iterator[BinaryIO]:
     """Open a file's bytes. Raises Unreadable when it cannot be read."""
     try:
         if is_remote(path):
-            root, inner = split(path)
-            system, before = file_system(root)
-            with system.open_input_file(before + inner) as file:
+            system, inside = ArrowFiles().opened(path)
+            with system.open_input_file(inside) as file:
                 yield file
         else:
             with os.fdopen(os.open(path, os.O_RDONLY | NO_WAIT), "rb") as file:

@@ -279,16 +279,12 @@ def open_store(url: str) -> Store:
     Raises UsageError for another form, MissingTool without psycopg, StoreError when the database cannot be
     used or was written by a newer dq or an unreleased one. No message holds the password.
     """
-    store = _unopened(url)
-    try:
+    with _closed_on_failure(_unopened(url)) as store:
         if _is_older(store):
             # Under the write lock, because many processes may get here at once: the second finds it done.
             with store.write() as connection:
                 if is_older(current(connection)):
                     upgrade(connection)
-    except BaseException:
-        store.close()
-        raise
     return store
 
 
@@ -302,17 +298,22 @@ def open_as_it_is(url: str) -> Store:
         raise StoreError(
             f"{place(parse(url))} does not exist.", "'dq watch' makes it; DQ_STORE_URL names another."
         )
-    store = _unopened(url)
-    try:
+    with _closed_on_failure(_unopened(url)) as store:
         if _is_older(store):
             raise StoreError(
                 f"{place(store.engine.url)} has schema {found}, and this dq wants {head()}.",
                 "Let the watcher's machine upgrade it: dq store upgrade",
             )
+    return store
+
+
+@contextmanager
+def _closed_on_failure(store: Store) -> Iterator[Store]:
+    try:
+        yield store
     except BaseException:
         store.close()
         raise
-    return store
 
 
 def found_version(url: str) -> str | None:
