@@ -14,11 +14,6 @@ from dq.contracts.access.files import Found
 from dq.contracts.model import Identity, identity
 from dq.contracts.subscriptions import Subscription
 from dq.portal import contracts, output, pages, store_queries
-from dq.portal import contracts as lineage
-from dq.portal import output as state
-from dq.portal import pages as templates
-from dq.portal import store_queries as incident_facts
-from dq.portal import store_queries as watching
 from dq.portal.contracts import NOT_ASKED, Card, Graph, Problem, VersionHistory
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
@@ -166,7 +161,7 @@ def _jobs(
     request: PortalRequest,
     versions: Mapping[str, VersionHistory],
 ) -> Iterator[PageJob]:
-    edges: Graph = lineage.product_graph(cards)
+    edges: Graph = contracts.product_graph(cards)
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
     for one in incidents:
         by_key[one.incident.key.contract].append(one)
@@ -224,7 +219,7 @@ KEPT_FOR = timedelta(days=90)
 
 def build(request: PortalRequest) -> PortalSummary:
     """Writes the site, and says what it did. Raises UsageError for a folder that is no portal's."""
-    templates.require_templates()
+    pages.require_templates()
     with output.opened(request.out) as held, Crew(request.workers) as crew:
         return _build(held, crew, request)
 
@@ -244,16 +239,16 @@ def _nothing_collected() -> Iterator[None]:
 
 def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     with _nothing_collected():
-        before, unfinished = state.load(held), held.planned()
-        made_by = f"{templates.templates_digest()} {request.tick}"
+        before, unfinished = output.load(held), held.planned()
+        made_by = f"{pages.templates_digest()} {request.tick}"
         if before.made_by != made_by:
             # Pages are made otherwise now; what was there is known, so that it can be removed.
             before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
         read = read_cards(request, before, crew)
         told = histories(held, request, read.files, read.cards, crew)
         with request.store.read() as tx:
-            watcher = watching.watcher(tx, request.now, request.tick, request.as_of)
-            incidents = incident_facts.stored_incidents(tx, request.now - KEPT_FOR, request.as_of)
+            watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
+            incidents = store_queries.stored_incidents(tx, request.now - KEPT_FOR, request.as_of)
             marks = store_queries.watermarks(tx)
             moved = store_queries.changed_since(tx, before.marks, marks)
         made = plan(held, read, incidents, moved, before, request, told.of)
@@ -261,7 +256,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     rows = _written(held, crew, made, read.cards, request)
     with _nothing_collected():
         cards = [row.card for row in rows]
-        noted = state.changed(before, cards, request.now.isoformat())
+        noted = output.changed(before, cards, request.now.isoformat())
         shown = Screens(held, rows, incidents, watcher, before)
         waivers = None if request.waivers is None else [asdict(one) for one in request.waivers]
         shown.write(noted, told.of, waivers)
@@ -274,9 +269,9 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
             shown.hashes,
             sorted(held.paths),
             noted,
-            state.seen(before, cards),
+            output.seen(before, cards),
         )
-        state.save(held, after)
+        output.save(held, after)
     return PortalSummary(
         request.out,
         len(rows),

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Any
 
-from dq.contracts.access import files as open_beneath
+from dq.contracts.access import files
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import MAX_BYTES, FileRefused, Found, read
 from dq.contracts.lineage import DataObject, LineageOutline, inputs_of, outline
@@ -310,7 +310,7 @@ def identities(found: Sequence[Found]) -> list[str]:
     for (root, *below), group in groupby(found, key=_folder):
         here = list(group)
         try:
-            with open_beneath.open_folder(root, below) as held:
+            with files.open_folder(root, below) as held:
                 told += [_identity(held, file.name.rpartition("/")[2], since) for file in here]
         except OSError:
             told += [""] * len(here)
@@ -321,9 +321,9 @@ def _folder(file: Found) -> tuple[Any, ...]:
     return file.root, *file.name.split("/")[:-1]
 
 
-def _identity(folder: open_beneath.Folder, name: str, since: int) -> str:
+def _identity(folder: files.Folder, name: str, since: int) -> str:
     try:
-        seen = open_beneath.look(folder, name)
+        seen = files.look(folder, name)
     except OSError:
         return ""
     # Whoever gives a file its old time back changes the time at which the system noted that.

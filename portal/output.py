@@ -24,8 +24,7 @@ from dq.contracts.access import files
 from dq.contracts.access.files import shown
 from dq.contracts.shared.outcome import Finding, Unreadable, UsageError
 from dq.contracts.subscriptions import Subscription
-from dq.portal import contracts as contract_summary
-from dq.portal import product
+from dq.portal import contracts, product
 from dq.portal.contracts import Card, Problem
 from dq.portal.lists import NotedChange
 from dq.portal.product import Summary
@@ -354,9 +353,7 @@ def _read_state(lines: list[str]) -> SiteState | None:
     )
     for line in lines[1:]:
         row = json.loads(line)
-        kept = KeptContract(
-            contract_summary.loaded_card(row[0]), product.loaded_row(row[1]), row[2], row[3], line
-        )
+        kept = KeptContract(contracts.loaded_card(row[0]), product.loaded_row(row[1]), row[2], row[3], line)
         found.contracts[kept.card.file] = kept
     return found
 

@@ -21,14 +21,7 @@ from dq.contracts.shared.outcome import block, in_json, in_xml
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.replay import rewound
-from dq.portal import contracts, lists
-from dq.portal import lists as changes
-from dq.portal import lists as domains
-from dq.portal import lists as find
-from dq.portal import lists as incident
-from dq.portal import lists as search
-from dq.portal import product_page as machines
-from dq.portal import product_page as screen
+from dq.portal import contracts, lists, product_page
 from dq.portal.contracts import NOT_ASKED, Card, Problem, VersionHistory, domain_page, slug
 from dq.portal.formatting import STATES, cut, instant
 from dq.portal.lists import ListPage, NotedChange, ProductRow
@@ -221,16 +214,16 @@ def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime, as_of: dateti
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
     page, status, badge, feed = paths_of(job.card)
-    site.put(page, render("product.html", _UP, **screen.product_page(facts, job.linked.get)))
-    site.put(status, _json(machines.status_json(facts)))
-    site.put(badge, render("badge.svg", _UP, **machines.badge(facts.state)))
+    site.put(page, render("product.html", _UP, **product_page.product_page(facts, job.linked.get)))
+    site.put(status, _json(product_page.status_json(facts)))
+    site.put(badge, render("badge.svg", _UP, **product_page.badge(facts.state)))
     site.put(feed, _feed(job))
 
 
 def _feed(job: PageJob) -> bytes:
     title = f"Incidents of {cut(job.card.title, 120)}"
     return render(
-        "feed.xml", _UP, **incident.feed(title, slug(job.card.key or job.card.file), list(job.incidents), _UP)
+        "feed.xml", _UP, **lists.feed(title, slug(job.card.key or job.card.file), list(job.incidents), _UP)
     )
 
 
@@ -256,7 +249,7 @@ def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
         "problems": [{"at": one.at, "rule": one.rule, "message": one.message} for one in problems[:50]],
     }
     site.put(status, _json(said))
-    site.put(badge, render("badge.svg", _UP, **machines.badge(ProductState.UNREADABLE)))
+    site.put(badge, render("badge.svg", _UP, **product_page.badge(ProductState.UNREADABLE)))
     site.put(feed, _feed(job))
     return Summary(
         ProductState.UNREADABLE.value, f"{problems[0].at}: {problems[0].message}", open_incidents=len(still)
@@ -292,7 +285,7 @@ class Screens:
         """All of them."""
         self._incidents()
         self._overview()
-        told = changes.changes_page(noted, self.rows, histories, waivers, self.watcher)
+        told = lists.changes_page(noted, self.rows, histories, waivers, self.watcher)
         self.site.put("changes.html", render("changes.html", "", **told))
         self._states()
         self._domains()
@@ -322,8 +315,8 @@ class Screens:
         rows, as_of = self.rows, instant(self.watcher.now)
         put = self.site.put
         put("index.html", render("today.html", "", **lists.today_page(rows, self.incidents, self.watcher)))
-        put("find.html", render("find.html", "", as_of=as_of, **find.find_page(rows, search.filter_shelf)))
-        feed = incident.feed("Incidents", "all", list(self.incidents), "")
+        put("find.html", render("find.html", "", as_of=as_of, **lists.find_page(rows, lists.filter_shelf)))
+        feed = lists.feed("Incidents", "all", list(self.incidents), "")
         put("incidents.xml", render("feed.xml", "", **feed))
 
     def _states(self) -> None:
@@ -337,16 +330,16 @@ class Screens:
 
     def _domains(self) -> None:
         """The report of each domain, and the list of them."""
-        found = domains.by_domain(self.rows)
+        found = lists.by_domain(self.rows)
         for name, those in found.items():
-            report = domains.domain_report(name, those, self.watcher)
+            report = lists.domain_report(name, those, self.watcher)
             first = domain_page(name).removeprefix("domains/").removesuffix(".html")
             for page in lists.listings(first, report["title"], those, "domains"):
                 if page.number == 1:
                     self._list(page, "domain.html", report)
                 else:
                     self._list(page, "listing.html", {})
-        table = [domains.domain_line(name, those) for name, those in found.items()]
+        table = [lists.domain_line(name, those) for name, those in found.items()]
         values = {"domains": table, "as_of": instant(self.watcher.now)}
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
@@ -363,11 +356,11 @@ class Screens:
         pages = {one.card.key: one.card.slug for one in self.rows if one.card.key}
         as_of = instant(self.watcher.now)
         for one in self.incidents:
-            path = f"incidents/{incident.slug_of(one)}.html"
+            path = f"incidents/{lists.slug_of(one)}.html"
             inputs = (one.incident, one.history, one.messages, pages.get(one.incident.key.contract))
 
             def made(of: IncidentFacts = one) -> bytes:
-                return render("incident.html", "../", as_of=as_of, **incident.incident(of, pages.get))
+                return render("incident.html", "../", as_of=as_of, **lists.incident(of, pages.get))
 
             self._unless_same(path, inputs, made)
 
@@ -378,11 +371,11 @@ class Screens:
         filters: set[str] | None = None
         if self.before.contracts and all(map(self.site.has, paths)):
             words, filters = self._sought_anew()
-            names = {*map(search.shelf_of, words), *filters}
+            names = {*map(lists.shelf_of, words), *filters}
             self.site.keep(path for path in paths if path[len("search/") : -len(".js")] not in names)
         for name, data in (
-            *search.word_shelves(self.rows, words),
-            *search.filter_shelves(self.rows, filters),
+            *lists.word_shelves(self.rows, words),
+            *lists.filter_shelves(self.rows, filters),
         ):
             self.site.put(f"search/{name}.js", data)
 
@@ -394,9 +387,9 @@ class Screens:
         for file in old.keys() | new.keys():
             before, after = old.get(file), new.get(file)
             if not (before and after and before.card is after.card):
-                words |= search.words_between(before, after)
+                words |= lists.words_between(before, after)
             if before != after:
-                filters |= search.filters_between(before, after)
+                filters |= lists.filters_between(before, after)
         return words, filters
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from dq.alerts.incident import Incident
-from dq.contracts import slo as promise
+from dq.contracts import slo as slos
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import AnsweredBy, CycleStatus, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
@@ -200,7 +200,7 @@ def product(
     ready: list[Slo] = []
     wrong: list[Problem] = []
     if contract.status not in NOT_IN_FORCE:
-        ready, findings = promise.read(contract)
+        ready, findings = slos.read(contract)
         wrong = [Problem.of(one) for one in dict.fromkeys(findings)]
     return ProductFacts(
         card,

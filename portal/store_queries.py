@@ -24,7 +24,6 @@ from dq.dataquality.delivery.cycle_store import cycle_of_row
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse, parts
 from dq.dataquality.results import check_runs
-from dq.dataquality.results import check_runs as earlier_runs
 from dq.dataquality.results.check_runs import Line, check_run
 
 # The cycles of many products at once, with a few questions to the store.
@@ -159,7 +158,7 @@ def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]
 
 
 def _rows(tx: Connection, contract: str, one: str, now: datetime) -> RowCounts | None:
-    counted = earlier_runs.earlier_counts(tx, contract, one)
+    counted = check_runs.earlier_counts(tx, contract, one)
     if not counted:
         return None
     newest = max(counted, key=lambda each: each.at)
