@@ -14,7 +14,7 @@ from dq.contracts.access.files import Found
 from dq.contracts.model import Identity, identity
 from dq.contracts.subscriptions import Subscription
 from dq.portal import contracts, output, pages, store_queries
-from dq.portal.contracts import NOT_ASKED, Card, Graph, Problem, VersionHistory
+from dq.portal.contracts import NO_EDGES, NOT_ASKED, Card, Problem, VersionHistory
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
 from dq.portal.output import Crew, KeptContract, PortalRequest, PortalSummary, Site, SiteState
@@ -161,7 +161,7 @@ def _jobs(
     request: PortalRequest,
     versions: Mapping[str, VersionHistory],
 ) -> Iterator[PageJob]:
-    edges: Graph = contracts.product_graph(cards)
+    edges = contracts.product_graph(cards)
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
     for one in incidents:
         by_key[one.incident.key.contract].append(one)
@@ -173,7 +173,7 @@ def _jobs(
     pages = {card.key: card.slug for card in cards if card.key}
     objects = _objects(cards) if any(card.references for card in cards) else {}
     for card in cards:
-        around = edges.around(card.key) if card.readable else ((), ())
+        around = edges.get(card.key, NO_EDGES) if card.readable else NO_EDGES
         yield PageJob(
             card,
             files[card.file],

@@ -7,7 +7,7 @@ import stat
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -19,7 +19,7 @@ from typing import Any
 from dq.contracts.access import files
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import MAX_BYTES, FileRefused, Found, read
-from dq.contracts.lineage import DataObject, LineageOutline, inputs_of, outline
+from dq.contracts.lineage import LineageOutline, inputs_of, outline
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.parse import parse
@@ -250,40 +250,24 @@ def words_of(text: str) -> Iterator[str]:
 # What is made from what, among all products.
 
 Edge = tuple[str, str, str]
-Edges = Mapping[str, tuple[Edge, ...]]
-"""From a contract's key to (own object, the other's key, its object), in order."""
+"""From an object of a product: its name, the other product's key, and the object there."""
+
+Edges = tuple[tuple[Edge, ...], tuple[Edge, ...]]
+"""What a product is made from, and what is made from it, one step away and in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """Inputs and users of products, one step away."""
-
-    made_from: Edges = field(default_factory=dict)
-    used_by: Edges = field(default_factory=dict)
-
-    def around(self, key: str) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
-        """All that the page of a product shows of it."""
-        return self.made_from.get(key, ()), self.used_by.get(key, ())
+NO_EDGES: Edges = ((), ())
 
 
-def product_graph(cards: Iterable[Card]) -> Graph:
-    """The graph of these products."""
+def product_graph(cards: Iterable[Card]) -> Mapping[str, Edges]:
+    """The inputs and users of each product that has any, by its key."""
     declared = inputs_of(one.outline for one in cards if one.outline is not None and one.readable)
-    made_from: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
-    used_by: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
-    for me, others in declared.items():
-        for other in others:
-            _note(made_from, me, other)
-            _note(used_by, other, me)
-    return Graph(_sorted(made_from), _sorted(used_by))
-
-
-def _note(edges: dict[str, set[tuple[str, str, str]]], one: DataObject, other: DataObject) -> None:
-    edges[one[0]].add((one[1], *other))
-
-
-def _sorted(edges: Mapping[str, set[tuple[str, str, str]]]) -> Edges:
-    return {key: tuple(sorted(found)) for key, found in edges.items()}
+    around: dict[str, tuple[set[Edge], set[Edge]]] = defaultdict(lambda: (set(), set()))
+    for product, inputs in declared.items():
+        for source in inputs:
+            around[product[0]][0].add((product[1], *source))
+            around[source[0]][1].add((source[1], *product))
+    return {key: (tuple(sorted(inputs)), tuple(sorted(users))) for key, (inputs, users) in around.items()}
 
 
 # The contracts of a registry as cards: which are made anew only where a file has changed.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -155,28 +155,21 @@ def _moved(
     found: dict[str, FileChange] = {}
     free = dict(gone)
     # The same bytes, then the same contract in the same major, then the same contract.
-    for alike in (_same_bytes, _same_identity, _same_id):
+    alike_by: tuple[Callable[[str], object], ...] = (
+        lambda blob: blob or None,
+        identities.get,
+        lambda blob: identities[blob][0] if blob in identities else None,
+    )
+    for alike in alike_by:
         by_what: dict[Any, list[FileChange]] = {}
         for one in free.values():
-            by_what.setdefault(alike(one.before or "", identities), []).append(one)
+            by_what.setdefault(alike(one.before or ""), []).append(one)
         for one in new:
-            what = alike(one.after, identities)
+            what = alike(one.after)
             if what is not None and one.path not in found and by_what.get(what):
                 found[one.path] = by_what[what].pop(0)
                 free.pop(found[one.path].path)
     return found
-
-
-def _same_bytes(blob: str, _: Mapping[str, Identity]) -> object:
-    return blob or None
-
-
-def _same_identity(blob: str, identities: Mapping[str, Identity]) -> object:
-    return identities.get(blob)
-
-
-def _same_id(blob: str, identities: Mapping[str, Identity]) -> object:
-    return identities[blob][0] if blob in identities else None
 
 
 def _identities(repo: Repository, new: Sequence[CommitChanges]) -> Mapping[str, Identity]:

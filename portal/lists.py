@@ -143,6 +143,9 @@ class ListPage:
     after: str | None
 
 
+_PAGE_FIELDS = ("title", "number", "pages", "total", "before", "after")
+
+
 def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "lists") -> Iterable[ListPage]:
     """The pages of a list; one where it is empty."""
     count = max(-(-len(rows) // PER_PAGE), 1)
@@ -170,20 +173,12 @@ def made_from(one: ListPage) -> tuple[Any, ...]:
         (card.title, card.key, card.slug, card.domain, said.state, said.why, said.since)
         for card, said in ((each.card, each.summary) for each in one.rows)
     ]
-    return one.title, one.number, one.pages, one.total, one.before, one.after, rows
+    return *(getattr(one, name) for name in _PAGE_FIELDS), rows
 
 
 def listing_page(one: ListPage) -> Values:
     """The values of such a page."""
-    return {
-        "title": one.title,
-        "number": one.number,
-        "pages": one.pages,
-        "total": one.total,
-        "before": one.before,
-        "after": one.after,
-        "rows": [row(each) for each in one.rows],
-    }
+    return {name: getattr(one, name) for name in _PAGE_FIELDS} | {"rows": [row(each) for each in one.rows]}
 
 
 # The report of a domain: how its promises are kept, how fast it mends, how much it promises.
@@ -206,22 +201,26 @@ def domain_report(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Va
     acknowledged = [minutes for one in summaries for minutes in one.acknowledged]
     resolved = [minutes for one in summaries for minutes in one.resolved]
     clauses, enforced = sum(one.clauses for one in summaries), sum(one.enforced for one in summaries)
-    in_time = f"{int(1000 * good / (good + bad)) / 10:.1f}%" if good + bad else "-"
-    covered = f"{int(1000 * enforced / clauses) / 10:.1f}%" if clauses else "-"
+    covered = f"{enforced:,} of {counted(clauses, 'clause')} on schema and data"
     worst = sorted((one for one in rows if one.state in _MATTERS or one.summary.bad), key=_badness)
     return {
         "title": name or "Products of no domain",
         "as_of": instant(watcher.now),
         "figures": [
             ("Products", f"{len(rows):,}", ""),
-            ("In time", in_time, f"{good:,} of {good + bad:,} deliveries in their windows"),
+            ("In time", _share(good, good + bad), f"{good:,} of {good + bad:,} deliveries in their windows"),
             ("Budgets exhausted", f"{sum(one.exhausted for one in summaries):,}", ""),
             ("To acknowledge", *_median(acknowledged, "acknowledged")),
             ("To resolve", *_median(resolved, "resolved")),
-            ("Enforced", covered, f"{enforced:,} of {counted(clauses, 'clause')} on schema and data"),
+            ("Enforced", _share(enforced, clauses), covered),
         ],
         "worst": [row(one) for one in worst[:_WORST]],
     }  # fmt: skip
+
+
+def _share(part: int, whole: int) -> str:
+    """A part in percent, rounded down: nothing that is missed is shown as 100%."""
+    return f"{int(1000 * part / whole) / 10:.1f}%" if whole else "-"
 
 
 def _median(minutes: Sequence[float], done: str) -> tuple[str, str]:
@@ -251,7 +250,7 @@ def domain_line(name: str, rows: Sequence[ProductRow]) -> Values:
         "name": name or "(none)",
         "page": domain_page(name),
         "products": len(rows),
-        "in_time": f"{int(1000 * good / (good + bad)) / 10:.1f}%" if good + bad else "-",
+        "in_time": _share(good, good + bad),
         "bad": sum(one.state in matters for one in rows),
         "unknown": sum(one.state in unknown for one in rows),
     }
@@ -330,11 +329,8 @@ _OPTIONS = 300
 _FEW = 50
 
 
-def find_page(rows: Sequence[ProductRow], shelf: Callable[[str, str], str]) -> Values:
-    """The page of the search: what can be filtered by, and the domains for who has no script.
-
-    `shelf` names the file that holds the products of one value of one filter.
-    """
+def find_page(rows: Sequence[ProductRow]) -> Values:
+    """The page of the search: what can be filtered by, and the domains for who has no script."""
     domains = by_domain(rows)
     owners = sorted({owner for one in rows for owner in one.card.owners[:3]})
     kinds = sorted({kind for one in rows for kind in one.card.classifications})
@@ -342,10 +338,10 @@ def find_page(rows: Sequence[ProductRow], shelf: Callable[[str, str], str]) -> V
     return {
         "total": len(rows),
         "filters": [
-            _filter("domain", "Domain", [(shelf("domain", name), name) for name in domains if name]),
-            _filter("owner", "Owner", [(shelf("owner", name), name) for name in owners]),
-            _filter("status", "Status", [(shelf("status", one.value), STATES[one].text) for one in states]),
-            _filter("classification", "Classification", [(shelf("classification", x), x) for x in kinds]),
+            _filter("domain", "Domain", [(name, name) for name in domains if name]),
+            _filter("owner", "Owner", [(name, name) for name in owners]),
+            _filter("status", "Status", [(state.value, STATES[state].text) for state in states]),
+            _filter("classification", "Classification", [(kind, kind) for kind in kinds]),
         ],
         "few": [row(one) for one in sorted(rows, key=_title)] if len(rows) <= _FEW else [],
         "domains": [(name or "(none)", domain_page(name), len(those)) for name, those in domains.items()],
@@ -357,7 +353,8 @@ def _title(one: ProductRow) -> str:
 
 
 def _filter(name: str, label: str, options: Sequence[tuple[str, str]]) -> Values:
-    shown = [(file, cut(text, 80)) for file, text in options[:_OPTIONS]]
+    """What can be filtered by: each value with the file that holds its products, and as it is shown."""
+    shown = [(filter_shelf(name, value), cut(text, 80)) for value, text in options[:_OPTIONS]]
     return {"name": name, "label": label, "options": shown}
 
 

@@ -272,13 +272,8 @@ class PortalSummary:
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
         return {
+            **{name: getattr(self, name) for name in self.__slots__},
             "out": str(self.out),
-            "products": self.products,
-            "rendered": self.rendered,
-            "written": self.written,
-            "same": self.same,
-            "removed": self.removed,
-            "stale": self.stale,
             "states": dict(self.states),
             "problems": [asdict(one) for one in self.problems],
             "unjudged": list(self.unjudged),
@@ -293,6 +288,8 @@ class PortalSummary:
 
 _NAME, _FORM = "state.jsonl", 4
 _CHANGES = 200
+# What of the state stands in its first line as it is.
+_HEAD = ("made_by", "built", "marks", "pages", "paths", "seen")
 
 
 @dataclass(slots=True)
@@ -343,13 +340,7 @@ def _read_state(lines: list[str]) -> SiteState | None:
     if head["form"] != _FORM:
         return None
     found = SiteState(
-        head["made_by"],
-        head["built"],
-        head["marks"],
-        pages=head["pages"],
-        paths=head["paths"],
-        changes=[NotedChange(**one) for one in head["changes"]],
-        seen=head["seen"],
+        **{name: head[name] for name in _HEAD}, changes=[NotedChange(**one) for one in head["changes"]]
     )
     for line in lines[1:]:
         row = json.loads(line)
@@ -368,13 +359,8 @@ def _lines(state: SiteState) -> Iterator[str]:
     yield json.dumps(
         {
             "form": _FORM,
-            "made_by": state.made_by,
-            "built": state.built,
-            "marks": state.marks,
-            "pages": state.pages,
-            "paths": state.paths,
+            **{name: getattr(state, name) for name in _HEAD},
             "changes": [asdict(one) for one in state.changes[:_CHANGES]],
-            "seen": state.seen,
         }
     )
     for one in state.contracts.values():

@@ -22,11 +22,11 @@ from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.replay import rewound
 from dq.portal import contracts, lists, product_page
-from dq.portal.contracts import NOT_ASKED, Card, Problem, VersionHistory, domain_page, slug
+from dq.portal.contracts import NO_EDGES, NOT_ASKED, Card, Edges, Problem, VersionHistory, domain_page, slug
 from dq.portal.formatting import STATES, cut, instant
 from dq.portal.lists import ListPage, NotedChange, ProductRow
 from dq.portal.output import Crew, Site, SiteState
-from dq.portal.product import Edge, Known, ProductFacts, ProductState, Summary, product, summary
+from dq.portal.product import Known, ProductFacts, ProductState, Summary, product, summary
 from dq.portal.product_page import incident_row
 from dq.portal.store_queries import IncidentFacts, Watcher, histories, quality
 from dq.store.engine import open_as_it_is
@@ -109,7 +109,7 @@ class PageJob:
 
     card: Card
     file: Found
-    edges: tuple[tuple[Edge, ...], tuple[Edge, ...]] = ((), ())
+    edges: Edges = NO_EDGES
     beside: tuple[tuple[Found, str], ...] = ()
     consumers: tuple[Subscription, ...] = ()
     incidents: tuple[IncidentFacts, ...] = ()
@@ -213,24 +213,22 @@ def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime, as_of: dateti
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
-    page, status, badge, feed = paths_of(job.card)
-    site.put(page, render("product.html", _UP, **product_page.product_page(facts, job.linked.get)))
-    site.put(status, _json(product_page.status_json(facts)))
-    site.put(badge, render("badge.svg", _UP, **product_page.badge(facts.state)))
-    site.put(feed, _feed(job))
+    page = render("product.html", _UP, **product_page.product_page(facts, job.linked.get))
+    _put(site, job, page, product_page.status_json(facts), facts.state)
 
 
-def _feed(job: PageJob) -> bytes:
-    title = f"Incidents of {cut(job.card.title, 120)}"
-    return render(
-        "feed.xml", _UP, **lists.feed(title, slug(job.card.key or job.card.file), list(job.incidents), _UP)
-    )
+def _put(site: Site, job: PageJob, page: bytes, status: Mapping[str, Any], state: ProductState) -> None:
+    """Puts the files of a product, of which `paths_of` are the names."""
+    title, own = f"Incidents of {cut(job.card.title, 120)}", slug(job.card.key or job.card.file)
+    badge = render("badge.svg", _UP, **product_page.badge(state))
+    feed = render("feed.xml", _UP, **lists.feed(title, own, list(job.incidents), _UP))
+    for path, content in zip(paths_of(job.card), (page, _json(status), badge, feed), strict=True):
+        site.put(path, content)
 
 
 def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
     """The page of a contract that cannot be used, which says why."""
     card, problems = job.card, job.card.problems
-    page, status, badge, feed = paths_of(card)
     still = [incident_row(one) for one in job.incidents if not one.incident.state.closed]
     values = {
         "title": cut(card.title, 200),
@@ -240,17 +238,14 @@ def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
         "open_incidents": still,
         "as_of": instant(now),
     }
-    site.put(page, render("unreadable.html", _UP, **values))
-    said = {
+    status = {
         "contract": card.key,
         "version": None,
         "state": ProductState.UNREADABLE.value,
         "as_of": instant(now).iso,
         "problems": [{"at": one.at, "rule": one.rule, "message": one.message} for one in problems[:50]],
     }
-    site.put(status, _json(said))
-    site.put(badge, render("badge.svg", _UP, **product_page.badge(ProductState.UNREADABLE)))
-    site.put(feed, _feed(job))
+    _put(site, job, render("unreadable.html", _UP, **values), status, ProductState.UNREADABLE)
     return Summary(
         ProductState.UNREADABLE.value, f"{problems[0].at}: {problems[0].message}", open_incidents=len(still)
     )
@@ -315,7 +310,7 @@ class Screens:
         rows, as_of = self.rows, instant(self.watcher.now)
         put = self.site.put
         put("index.html", render("today.html", "", **lists.today_page(rows, self.incidents, self.watcher)))
-        put("find.html", render("find.html", "", as_of=as_of, **lists.find_page(rows, lists.filter_shelf)))
+        put("find.html", render("find.html", "", as_of=as_of, **lists.find_page(rows)))
         feed = lists.feed("Incidents", "all", list(self.incidents), "")
         put("incidents.xml", render("feed.xml", "", **feed))
 

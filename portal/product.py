@@ -22,7 +22,7 @@ from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.delivery.compliance import Standing, standing
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.results.check_runs import GROUP, Line
-from dq.portal.contracts import NOT_ASKED, Card, Problem, VersionHistory
+from dq.portal.contracts import NOT_ASKED, Card, Edge, Edges, Problem, VersionHistory
 from dq.portal.store_queries import NOTHING, IncidentFacts, ObjectQuality
 
 # What became of each clause of an object: kept on which grounds, broken, not told, or enforced by nobody.
@@ -111,7 +111,6 @@ def _fate(account: Account, answers: Sequence[Line], never: str) -> ClauseFate:
 # All that the page of one product says, put together; and how the product stands, in one word.
 
 Key = tuple[str, str, str]
-Edge = tuple[str, str, str]
 
 
 class ProductState(StrEnum):
@@ -191,7 +190,7 @@ def product(
     known: Known,
     now: datetime,
     neighbours: Neighbours,
-    edges: tuple[tuple[Edge, ...], tuple[Edge, ...]],
+    edges: Edges,
     consumers: Sequence[Subscription] = (),
     versions: VersionHistory = NOT_ASKED,
     tick: timedelta = timedelta(minutes=15),
