@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.shared.outcome import Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.column import field
+from dq.dataquality.model import column
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Partition
+from dq.dataquality.spark.measure import Key
 from dq.dataquality.spark.partitions import NULL_PARTITION, literal
 from dq.dataquality.spark.readers.columnar import MOST_FILES as MOST_FILES
 from dq.dataquality.spark.readers.columnar import columns_of, named_folders
@@ -31,15 +32,14 @@ if TYPE_CHECKING:
 MOST = 100_000
 # So many are asked of Spark in one list of values.
 _AT_ONCE = 1_000
-Key = tuple[object, ...]
-"""The values of a partition's columns, as Spark gives the `key` of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPartition:
     """A partition that is there.
 
-    `key` is None where its text is no value of its column. `files` are those in its folder, None where a
+    `key` has the values of its columns as Spark gives them, and is None where its text is no value of its
+    column. `files` are those in its folder, None where a
     table's format keeps them to itself.
     """
 
@@ -109,7 +109,7 @@ def _of_catalog(
             return None
         named = columns or [name for name, _ in told.values()]
         found[tuple((name, told[name.lower()][1]) for name in named)] = None
-    kinds = [field(schema, name) for name, _ in next(iter(found))]
+    kinds = [column.field(schema, name) for name, _ in next(iter(found))]
     if any(kind is None for kind in kinds):
         return None
     return _in_order(_with_keys(spark, [FoundPartition(one, None) for one in found], kinds))  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def _of_rows(spark: SparkSession, frame: DataFrame, columns: Sequence[str]) -> t
     schema = from_spark_json(frame.schema.jsonValue())
     kinds = []
     for name in columns:
-        kind = field(schema, name)
+        kind = column.field(schema, name)
         if kind is None:
             raise UsageError(
                 f"its data has no column {name!r}, which the contract calls a partition column.",
