@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.parse import BrokenContract
     from dq.contracts.yaml.parse import read as load
-    from dq.dataquality.backtest.run import Backtest
+    from dq.dataquality.backtest import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera import left_out, schema
     from dq.dataquality.model.column import Column
@@ -93,7 +93,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     # What a pipeline calls.
     "dq.dataquality.report": ("Report", "Violated"),
     "dq.dataquality.quarantine": ("GatedRows",),
-    "dq.dataquality.backtest.run": ("Backtest",),
+    "dq.dataquality.backtest": ("Backtest",),
     "dq.operations.frames": ("backtest", "check", "gate", "split"),
     "dq.operations.sample": ("sample",),
     "dq.operations.propose": ("propose",),

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import DqError, Unreadable
-from dq.dataquality.backtest.partitions import FoundPartition
-from dq.dataquality.backtest.run import Backtest, Outcome, backtest
+from dq.dataquality.backtest import Backtest, FoundPartition, Outcome, backtest
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.coverage import JsonObject

@@ -12,8 +12,8 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import quarantine
-from dq.dataquality.backtest.run import LAST, Backtest
-from dq.dataquality.backtest.run import backtest as run
+from dq.dataquality.backtest import LAST, Backtest
+from dq.dataquality.backtest import backtest as run
 from dq.dataquality.check import check as run_check
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.quarantine import GatedRows

@@ -12,7 +12,7 @@ from dq.cli.shown.past import as_markdown, findings, in_repository
 from dq.cli.terminal import output
 from dq.contracts.access.files import read
 from dq.contracts.shared.outcome import Finding, Unreadable
-from dq.dataquality.backtest.run import LAST, Backtest
+from dq.dataquality.backtest import LAST, Backtest
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.operations import backtest
 from dq.operations.backtest import PastRequest, UntestedPast, new_rules

@@ -11,7 +11,7 @@ from dq.cli.terminal import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, counted, first_of
 from dq.contracts.yaml.insertion import commented
-from dq.dataquality.backtest.run import Backtest, RuleHistory
+from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.proposal.propose import Proposed

@@ -21,7 +21,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Addition, Way, insert, reaches
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.backtest.partitions import FoundPartition, key_sql, partitions
+from dq.dataquality.backtest import FoundPartition, key_sql, partitions
 from dq.dataquality.check import check
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.clauses.quality_rule import metric

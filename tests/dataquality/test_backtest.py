@@ -16,7 +16,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.shared.outcome import CheckResult, DqError, Status
 from dq.contracts.yaml.parse import read
-from dq.dataquality.backtest.run import Backtest, backtest
+from dq.dataquality.backtest import Backtest, backtest
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure

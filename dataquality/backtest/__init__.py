@@ -1,1 +1,0 @@
-"""What each rule of a contract would have said of the partitions that are there already."""
