@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import DqError, MissingTool, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType, row_type
 from dq.dataquality.answers.memory import LeftToSpark, SmallTable, small_table
-from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
+from dq.dataquality.answers.python_tasks import WORTH_ROWS
 from dq.dataquality.answers.sources import ALL, Lever, ReadOptions
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, RowScope

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.shared.outcome import MissingTool
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks.run import in_memory
+from dq.dataquality.answers.python_tasks import in_memory
 from dq.dataquality.answers.rows import (
     EXACT,
     Cells,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks import run as kernels
-from dq.dataquality.answers.python_tasks.run import unfit
+from dq.dataquality.answers import python_tasks as kernels
+from dq.dataquality.answers.python_tasks import unfit
 from dq.dataquality.answers.statistics import iceberg, parquet
 from dq.dataquality.answers.statistics.facts import (
     File,

@@ -13,7 +13,7 @@ from oracle.trees import SCHEMA, Row
 
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks.condition import Condition, condition
+from dq.dataquality.answers.python_tasks import Condition, condition
 from dq.dataquality.answers.rows import truth
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.predicate import NoReading

@@ -9,7 +9,7 @@ from typing import Any
 
 from dq.contracts.access.access_policy import reach
 from dq.contracts.shared.outcome import Status
-from dq.dataquality.answers.python_tasks.run import WORTH_ROWS
+from dq.dataquality.answers.python_tasks import WORTH_ROWS
 from dq.dataquality.answers.sources import ALL, NONE, Lever
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in

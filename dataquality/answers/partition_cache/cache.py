@@ -19,8 +19,15 @@ from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import MissingTool, Unreadable
 from dq.contracts.types import DataType
 from dq.dataquality.answers.partition_cache.store import HeldKeys, Part, PartLedger
-from dq.dataquality.answers.python_tasks.keys import Codes, Keys, run_of
-from dq.dataquality.answers.python_tasks.run import MOST_AVERAGED, average, by_unit, unfit
+from dq.dataquality.answers.python_tasks import (
+    MOST_AVERAGED,
+    Codes,
+    Keys,
+    average,
+    by_unit,
+    run_of,
+    unfit,
+)
 from dq.dataquality.answers.sources import Lever, ReadOptions, Shortcut
 from dq.dataquality.answers.statistics import parquet
 from dq.dataquality.answers.statistics.facts import File, Wanted, cached, certain

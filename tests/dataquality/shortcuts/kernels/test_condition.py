@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks.condition import condition
+from dq.dataquality.answers.python_tasks import condition
 from dq.dataquality.model.predicate import Opaque
 
 TYPES = {

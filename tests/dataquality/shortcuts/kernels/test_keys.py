@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks.keys import Overlaps
-from dq.dataquality.answers.python_tasks.run import Exchanged, Keyed, Work, answer, merged
+from dq.dataquality.answers.python_tasks import Exchanged, Keyed, Overlaps, Work, answer, merged
 
 KINDS: dict[str, tuple[DataType, pa.DataType, st.SearchStrategy[Any]]] = {
     "tinyint": (DataType("tinyint"), pa.int8(), st.integers(-128, 127)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.dataquality.answers.python_tasks.keys import ANYWHERE, MOST_ROWS, Overlaps, near, overlaps
+from dq.dataquality.answers.python_tasks import ANYWHERE, MOST_ROWS, Overlaps, near, overlaps
 from dq.dataquality.answers.statistics.facts import Facts, File
 from dq.dataquality.model.column import Column
 
