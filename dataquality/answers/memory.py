@@ -26,12 +26,11 @@ from dq.dataquality.answers.rows import (
     Cells,
     Incomparable,
     Rows,
-    as_decimal,
     key,
     of_arrow,
     order,
     predicate,
-    since_1970,
+    value,
 )
 from dq.dataquality.answers.statistics.facts import TYPED, Partitions, Scalar
 from dq.dataquality.answers.statistics.parquet import CERTAIN_FROM, leaf_type
@@ -54,7 +53,7 @@ from dq.dataquality.model.metric import (
     reads,
 )
 from dq.dataquality.model.metric import Value as Aggregated
-from dq.dataquality.model.predicate import Function, NoReading, Path, Predicate, Since1970, Steps, Term
+from dq.dataquality.model.predicate import Function, NoReading, Path, Predicate, Since1970, Term
 from dq.dataquality.spark.measure import COUNT, MOST_GROUPS, group_name, plan, too_many
 from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.readers.columnar import CANONICAL_TEXTS
@@ -96,29 +95,10 @@ def answer(metric: Aggregate, rows: Sequence[Cells]) -> Aggregated:
 
 def _reader(term: Term) -> Reader | None:
     match term:
-        case Path(steps):
-            return lambda cells: cell_at(cells, steps)
-        case Since1970(Path(steps), "date"):
-            return _where_there(steps, since_1970("date"))
-        case Function("try_decimal", (Path(steps), int(precision), int(scale))):
-            return _where_there(steps, lambda value: as_decimal(value, precision, scale))
+        case Path() | Since1970(Path(), "date") | Function("try_decimal", (Path(), int(), int())):
+            return value(term)
         case _:
             return None
-
-
-def _where_there(steps: Steps, told: Callable[[Any], object]) -> Reader:
-    return lambda cells: None if (value := cell_at(cells, steps)) is None else told(value)
-
-
-def cell_at(cells: Cells, steps: Steps) -> Any:
-    """The value at the end of a way of names, in any case; None where a holder is NULL."""
-    value: Any = cells
-    for step in map(str, steps):
-        if value is None:
-            return None
-        name = step if step in value else next(one for one in value if one.lower() == step.lower())
-        value = value[name]
-    return value
 
 
 def _ordered(values: Sequence[Any]) -> list[Any]:
@@ -233,18 +213,19 @@ def _of_rows(rows: Rows, metric: Metric) -> Value:
     chosen = [cells for cells in rows.cells if holds(cells)]
     if isinstance(metric, Aggregate):
         return answer(metric, chosen)
-    keys = Counter(made for cells in chosen if (made := _key(cells, metric.keys)) is not None)
+    key_of = _key_of(metric.keys)
+    keys = Counter(made for cells in chosen if (made := key_of(cells)) is not None)
     if isinstance(metric, SingleKeys):
         return sum(times == 1 for times in keys.values())
     return len(keys) if isinstance(metric, DistinctKeys) else keys.total() - len(keys)
 
 
 def _of_groups(rows: Rows, metric: PerGroup) -> Answer:
-    holds = _holds(metric.within, rows.schema)
+    holds, by = _holds(metric.within, rows.schema), [value(column.path) for column in metric.by]
     found: dict[Group, list[Cells]] = {}
     for cells in rows.cells:
         if holds(cells):
-            group = tuple(group_name(cell_at(cells, column.steps)) for column in metric.by)
+            group = tuple(group_name(read(cells)) for read in by)
             found.setdefault(group, []).append(cells)
     if len(found) > MOST_GROUPS:
         return too_many(metric.by)
@@ -264,9 +245,9 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
         breaks = _holds(clause.breaks, rows.schema)
         return [within(cells) and breaks(cells) for cells in rows.cells]
     seen: set[object] = set()
-    found = []
+    key_of, found = _key_of(clause.keys), []
     for cells in rows.cells:
-        made = _key(cells, clause.keys) if within(cells) else None
+        made = key_of(cells) if within(cells) else None
         found.append(made is not None and made in seen)
         seen.add(made)
     return found
@@ -277,10 +258,15 @@ def _holds(where: Predicate | None, schema: DataType | None = None) -> Callable[
     return (lambda _cells: True) if where is None else predicate(where, schema)
 
 
-def _key(cells: Cells, columns: Sequence[Column]) -> object:
-    """The row's key, None when a part of it is NULL."""
-    values = [cell_at(cells, column.steps) for column in columns]
-    return None if any(one is None for one in values) else tuple(key(one) for one in values)
+def _key_of(columns: Sequence[Column]) -> Callable[[Cells], object]:
+    """From a row to its key, None when a part of it is NULL."""
+    parts = [value(column.path) for column in columns]
+
+    def key_of(cells: Cells) -> object:
+        values = [part(cells) for part in parts]
+        return None if any(each is None for each in values) else tuple(map(key, values))
+
+    return key_of
 
 
 # A small Parquet table in this process: its columns as Spark reads them, and the metrics that it answers.

@@ -402,6 +402,12 @@ def truth(asked: p.Predicate, schema: DataType | None = None) -> Callable[[Cells
     return _truth(asked, _Subject(schema, row=True))
 
 
+@functools.lru_cache(1024)
+def value(term: t.Term) -> Callable[[Cells], Any]:
+    """The value of a term as a function of a row. Raises NoReading for what is not understood."""
+    return _value(term, _Subject(None, row=True))
+
+
 def _truth(node: p.Predicate, here: _Subject) -> Reading:
     return _read(_TRUTHS, node, here)
 
