@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from dq.contracts.types import DataType
 from dq.lake import delta, iceberg
 from dq.lake.parquet import columns
 from dq.lake.storage import LocalFiles
-from dq.lake.types import arrow_type, from_arrow
+from dq.lake.types import arrow_array, arrow_type, from_arrow
 from dq.registry.importing.kinds import avro as import_avro
 from dq.registry.importing.kinds import delta as import_delta
 from dq.registry.importing.kinds import iceberg as import_iceberg
@@ -245,3 +247,24 @@ def test_a_logical_type_of_avro_counts_on_its_own_type_alone(tmp_path: Path) -> 
     column = Column("string", avro={"type": "string", "logicalType": "timestamp-micros"})
 
     assert str(by_avro(column, tmp_path / "table")) == "string"
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([True, False], pa.bool_()),
+        ([-(2**63), 0, 2**63 - 1], pa.int64()),
+        ([Decimal("-1.50"), Decimal("1E+3")], pa.decimal128(38, 2)),
+        ([dt.date(1, 1, 1), dt.date(9999, 12, 31)], pa.date32()),
+        (["", "é", "a b", "true"], pa.string()),
+        ([], pa.int32()),
+    ],
+    ids=str,
+)
+def test_values_become_an_array_of_their_type(values: list[object], kind: pa.DataType) -> None:
+    assert arrow_array(values, kind).equals(pa.array(values, kind))
+
+
+def test_half_of_a_surrogate_pair_is_no_text_of_an_array() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        arrow_array(["\ud800"], pa.string())
