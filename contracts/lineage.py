@@ -17,14 +17,10 @@ from dq.contracts.shared.outcome import Location, TextFault, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
 
 # Who is made from whom: the declared inputs of contracts, as far as their own texts say so.
-
-# Who is made from whom: the declared inputs of contracts, as far as their own texts say so.
 #
 # An object's inputs stand in three places. `customProperties` with `property: inputs`, on the object or,
-# for
-# all objects, on the contract; `transformSourceObjects` of properties; the `to` of relationships. Each
-# names a
-# contract (`crm`, `crm@2`), an object of it (`crm/customers`, `crm.customers`), or an object alone
+# for all objects, on the contract; `transformSourceObjects` of properties; the `to` of relationships. Each
+# names a contract (`crm`, `crm@2`), an object of it (`crm/customers`, `crm.customers`), or an object alone
 # (`customers`); columns behind it are left out. A name that fits several contracts is no one's.
 
 DataObject = tuple[str, str]
@@ -179,8 +175,6 @@ def _candidates(contract: LineageOutline, text: str) -> Iterator[str]:
         yield prefix
 
 
-# The tables that a contract promises, by their names in a catalog and their folders.
-
 # The database, name and folder of a table, as `dq register` writes them into a catalog.
 
 _PATTERN = re.compile(r"[*?\[{]")
@@ -217,8 +211,7 @@ def table_folder(path: str) -> str:
 # registry.
 #
 # Nothing outside of the contract is asked: a variable stands for its default, and a place that needs
-# another
-# one, or that dq does not read, is unknown.
+# another one, or that dq does not read, is unknown.
 
 # No contract that people write has more; one that was made to cost time is compared by the first of them.
 MAX_TABLES = 1_000

@@ -20,8 +20,6 @@ from pydantic_core import ErrorDetails, PydanticOmit
 from dq.contracts import odcs as versions
 from dq.contracts.shared.outcome import Finding, Location, mistake, nearest, one_of, suggestion
 
-# The contract as typed values with their places: ODCS 3.0 to 3.2, one model for all three.
-
 # Where every value of a document was written, kept beside the value at little cost.
 
 # The key under which a mapping read from YAML carries its Place. No YAML key can be equal to it,
@@ -142,7 +140,7 @@ class Node(BaseModel):
         return id(self)  # an equal node elsewhere has a path and places of its own
 
 
-# A value that ODCS leaves open. Mappings inside still carry their places; see `source_map.plain`.
+# A value that ODCS leaves open. Mappings inside still carry their places; see `plain`.
 Open = Any
 
 
@@ -482,9 +480,8 @@ def key(id: str, version: str) -> str:
 
 # The contract as typed values: ODCS 3.0 to 3.2, one model for all three.
 #
-# Which key belongs to which version is a table in `versions.py`; which keys a server type takes is one in
-# `servers.py`. Source: the Open Data Contract Standard, https://bitol-io.github.io/open-data-contract-
-# standard/.
+# Which key belongs to which version, and which keys a server type takes, are tables in `odcs.py`. Source:
+# the Open Data Contract Standard, https://bitol-io.github.io/open-data-contract-standard/.
 
 
 class Role(Extensible):
@@ -497,7 +494,7 @@ class Role(Extensible):
 
 
 class Server(Extensible):
-    """Where the data lives. Which further keys a type takes: `servers.py`."""
+    """Where the data lives. Which further keys a type takes: `odcs.SERVER_TYPES`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -612,7 +609,7 @@ class Contract(Extensible):
 
     @property
     def key(self) -> str:
-        """What the store files its deliveries, runs and incidents under; see `identity.key`."""
+        """What the store files its deliveries, runs and incidents under; see `key`."""
         return key(self.id, self.version)
 
     @property
@@ -630,8 +627,6 @@ class Contract(Extensible):
             return self.team.members
         return self.team or []
 
-
-# Values of YAML to one of our models, and everything that is wrong with their form, all at once.
 
 # Errors of form in the reader's words: what pydantic found, said with the text that stands in the file.
 

@@ -98,8 +98,7 @@ def masks(sets: Sequence[Ranges]) -> list[int]:
 # A pattern as an automaton of its positions, with the number of ways from one to the next.
 #
 # Repetitions that are counted far stand as loops, and what a lookaround holds as a way that ends there:
-# more
-# ways than there are, never fewer. What follows from them is in `backtracking`.
+# more ways than there are, never fewer. What follows from them is in `_Graph`.
 
 # The length of a text that is thought of.
 TEXT = 20_000
@@ -589,10 +588,8 @@ class Scan:
 # How long a matcher that backtracks may try a pattern: how ambiguous its automaton is.
 #
 # Java tries one way through a pattern after another. Where the same text has ever more ways, a text that
-# does
-# not match takes ever longer: exponentially, when a loop can be walked in two ways on one text, and as a
-# power
-# of the text's length, when loops behind each other can share a text out.
+# does not match takes ever longer: exponentially, when a loop can be walked in two ways on one text, and as
+# a power of the text's length, when loops behind each other can share a text out.
 #
 # Sources: Weber and Seidl, On the degree of ambiguity of finite automata (1991); Weideman and others,
 # Analyzing matching time behavior of backtracking regular expression matchers by using ambiguity (2016).
@@ -808,12 +805,9 @@ def _components(follow: Follow) -> Iterator[list[int]]:
 # How deep Java's matcher calls itself for a pattern, and where it need not.
 #
 # For each turn of a repeated group `java.util.regex` calls itself, so that a text of a few thousand
-# characters
-# may exhaust the stack, which ends a Spark task's whole JVM. It does not where the repetition is
-# possessive.
-# That means the same where each character of a text can be only one place of the pattern: then no turn that
-# was
-# made could be made in another way, and giving it back leads nowhere.
+# characters may exhaust the stack, which ends a Spark task's whole JVM. It does not where the repetition is
+# possessive. That means the same where each character of a text can be only one place of the pattern: then
+# no turn that was made could be made in another way, and giving it back leads nowhere.
 
 # Without a sign that values are known by: what Spark says of an error is cut there.
 TOO_LONG = (
@@ -913,7 +907,7 @@ def _apart(sets: Iterable[Ranges]) -> bool:
 #
 # ODCS says that `pattern` is ECMA-262; Spark matches with Java's `java.util.regex`. What only one of them
 # knows, or what they read differently, is refused, and so is what some text keeps a matcher busy with (see
-# `backtracking`).
+# `_Graph`).
 
 # Longer ones are programs; numbers in them could not be read either.
 MAX_CHARACTERS = 4_000

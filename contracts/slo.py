@@ -197,7 +197,7 @@ def cycles(
 
     `grace` is elapsed time. A list of templates for a column makes a set: every combination over the
     columns is expected, for every day that the calendar has moved onto one. Templates must have passed
-    `partition.check`; a faulty one raises ValueError.
+    `check`; a faulty one raises ValueError.
     """
     release = schedule.calendar.release if schedule.calendar else ""
     templates = {

@@ -331,8 +331,7 @@ def row_type(one: SchemaObject) -> DataType:
 # TABLE: what a table format makes of columns that come, go, move or change their name, with sources.
 #
 # These cells are about data: whether files that were written before are still read right. A query that
-# names
-# a removed or renamed column fails in all of them, which is a matter of effect, not of format.
+# names a removed or renamed column fails in all of them, which is a matter of effect, not of format.
 # Unlisted formats and cells without a source are "no".
 
 ATHENA = "Athena User Guide, Handle schema updates"

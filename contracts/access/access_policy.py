@@ -194,9 +194,8 @@ def fixed(segments: tuple[str, ...]) -> tuple[str, ...]:
 # What contracts may name: the operator's lake roots, hosts and variables.
 #
 # A contract is written by whoever proposes one. Its place is compared with the roots after everything in it
-# is
-# filled in and every link is followed; its variables are the listed ones. Without settings that is narrow:
-# local files in the registry's folder and the working folder, no variable, no host.
+# is filled in and every link is followed; its variables are the listed ones. Without settings that is
+# narrow: local files in the registry's folder and the working folder, no variable, no host.
 
 # So many entries of a folder are looked through for links; more is no folder of a registry.
 _MOST_ENTRIES = 200_000

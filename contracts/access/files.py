@@ -16,8 +16,7 @@ from dq.contracts.shared.outcome import Finding, Location, Unreadable, mistake
 #
 # Where the system opens relative to an open folder (POSIX), what is checked is what is opened, also when
 # somebody exchanges a folder for a link meanwhile. Elsewhere (Windows) real paths are compared instead,
-# which
-# leaves such an exchange a moment: nobody else writes into a checkout there.
+# which leaves such an exchange a moment: nobody else writes into a checkout there.
 
 # What Windows does not have is nothing to ask for there.
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -263,10 +262,8 @@ def unreadable(path: Path, error: OSError, done: str = "read") -> FileRefused:
 # The door for files of strangers: reads and writes below a folder that was named.
 #
 # Whoever opens a pull request chooses what lies in it: links, FIFOs, files of gigabytes. What the user
-# named is
-# trusted, and may be reached through links; below it no link is followed, nothing but a plain file is
-# opened,
-# and no more of it is read than the limit.
+# named is trusted, and may be reached through links; below it no link is followed, nothing but a plain file
+# is opened, and no more of it is read than the limit.
 
 POLICY_FILE = "dq-policy.yaml"  # where one lies, a registry begins
 

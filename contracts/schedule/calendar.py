@@ -141,13 +141,10 @@ def _nearest(name: str) -> str:
     return generic
 
 
-# The calendar of a schedule: civil dates on which a delivery is not due, public holidays among them.
-
 # Public holidays of countries and their subdivisions, from the pinned `holidays` package.
 #
 # Imported by schedules whose calendar names them only: the package takes longer to import than a contract
-# takes
-# to read.
+# takes to read.
 
 
 @cache

@@ -30,9 +30,8 @@ class Dialect(StrEnum):
 # The days of a schedule: which civil dates of a month its day, month, weekday and year fields name.
 #
 # Days are sets of at most 31 numbers, so the set operation itself is the clearest form. croniter is not
-# asked:
-# it joins `*/2` and a weekday with OR where cron says AND, takes `5-5` for the whole week and knows no
-# `LW`.
+# asked: it joins `*/2` and a weekday with OR where cron says AND, takes `5-5` for the whole week and knows
+# no `LW`.
 
 LAST, LAST_WEEKDAY = 0, -1
 """Marks among `DayRule.nearest` for `L` and `LW`; a positive number n is `nW`."""

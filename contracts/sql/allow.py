@@ -56,7 +56,7 @@ _FLAT = words(
     "bigint boolean crc32 decimal double float hash int json_array_length md5 sha sha1 sha2 smallint "
     "timestamp tinyint to_number try_to_number typeof xxhash64"
 )
-# It may be as large as what they get, or larger (see `growth`).
+# It may be as large as what they get, or larger (see `analysis`).
 _LARGE = words(
     "coalesce greatest if ifnull least nanvl nullif nvl nvl2 "
     "btrim concat concat_ws initcap lcase left lower ltrim regexp_extract regexp_substr replace reverse "
@@ -160,8 +160,6 @@ TYPES = words(
 UNITS = words("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND MILLISECOND MICROSECOND")
 UNITS |= words("YEARS MONTHS WEEKS DAYS HOURS MINUTES SECONDS DOW DOY DAYOFWEEK DOW_ISO DAYOFWEEK_ISO")
 
-
-# Which SQL may run: functions, kinds of nodes and types on a list, and where in a SELECT they may stand.
 
 # Spark's SQL for the guard: functions stay as they are written, names and texts are written in our way.
 

@@ -32,7 +32,7 @@ def with_bounded_patterns(tree: exp.Expr) -> exp.Expr:
     """The query, in which repeated groups are possessive where that means the same.
 
     Where it does not, a text that is too long is an error of the query, and not the end of the session. The
-    regular expressions were vouched for (`cost`).
+    regular expressions were vouched for (`vouch_for_cost`).
     """
     for node in list(tree.walk()):
         found = _searched(node)
@@ -71,8 +71,7 @@ def _within(node: exp.Expr, text: exp.Expr, longest: int) -> exp.Expr:
 # TABLE: how large what an expression gives may be, from how large its arguments are.
 #
 # Sizes are those of a nominal row. No rule knows the data, but what makes gigabytes of ten kilobytes does
-# so
-# with any data.
+# so with any data.
 
 # Of a value of the data, in bytes and in items of an array or map. A number is eight bytes.
 VALUE, ITEMS, NUMBER = 10_000, 1_000, 8
@@ -446,8 +445,6 @@ _JUDGES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., None]], ...] = (
 )
 
 
-# What a vetted query reads: every name followed to the columns of the data, and how far it grows.
-
 # Which names of columns and fields a query or a condition holds, by the nodes of its tree.
 
 
@@ -635,7 +632,7 @@ def _given(scope: SelectScope | None, name: str, *, up: bool = False) -> bool:
 # What a vetted query reads and how far it grows, with every name followed to the columns of the data.
 #
 # What WITH defines counts as often as it is used, because Spark puts it in place each time. How a single
-# expression grows is in `growth`.
+# expression grows is in `grown`.
 
 # How many rows may be made of one, how long a query may be when all is put in place, and its tables then:
 # every table is one more pass over the data.

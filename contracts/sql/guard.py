@@ -37,10 +37,8 @@ from dq.contracts.sql.analysis import (
     with_bounded_patterns,
 )
 
-# The guard in front of Spark: a rule's untrusted SQL becomes SQL of our own writing, or is refused.
-#
-# It is parsed into a tree, every node of the tree must be on a list (`allowlist`) and within its bounds
-# (`cost`, `reading`), and what runs is written anew from the tree: the user's text never reaches Spark. The
+# It is parsed into a tree, every node of the tree must be on a list (`allow`) and within its bounds
+# (`analysis`), and what runs is written anew from the tree: the user's text never reaches Spark. The
 # gate asks the same guard, so that what it lets pass will run. Nothing here imports Spark.
 
 MAX_CHARACTERS = 20_000
@@ -308,8 +306,7 @@ def _query(text: str, name: str, physical: str, column: str | None) -> Guarded |
 #
 # Source: "PartiQL support in row filter expressions" of the Lake Formation guide. There is no function, no
 # arithmetic and no query; columns are compared with constants, and never with each other. Texts stand in
-# single
-# quotes, a name in double quotes is a column, and a backslash is itself.
+# single quotes, a name in double quotes is a column, and a backslash is itself.
 
 # In characters, of the whole expression.
 _LONGEST = 2047

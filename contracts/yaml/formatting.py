@@ -403,8 +403,7 @@ def position(kind: Kind, key: str) -> int:
 # A contract in its canonical form: keys in order, two spaces, comments kept, and never another meaning.
 #
 # Scalars stay as they are written, quotes and all: YAML 1.1 reads `1.10`, `yes` and `2026-01-01` as
-# something
-# else than text, and a formatter that quoted or unquoted them would change the contract.
+# something else than text, and a formatter that quoted or unquoted them would change the contract.
 
 WIDTH = 100
 _STEP = 2
