@@ -25,8 +25,14 @@ from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import DqError, Finding, Unreadable
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, judge_of, listed
-from dq.dataquality.local.table_metadata_store import KnownTable, recall, remember
+from dq.dataquality.local.table_metadata import facts, judge_of, listed
+from dq.dataquality.local.table_metadata_store import (
+    KnownTable,
+    MetadataFacts,
+    TablePlace,
+    recall,
+    remember,
+)
 from dq.dataquality.spark.readers.open import locate
 from dq.lake.storage import PlacedPartition, Storages
 from dq.operations.data_places import Placements, placed_objects, placements

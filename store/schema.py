@@ -26,7 +26,7 @@ metadata = MetaData(
 TABLE_MODULES = (
     "dq.alerts.tables",
     "dq.dataquality.delivery.tables",
-    "dq.dataquality.local.tables",
+    "dq.dataquality.local.table_metadata_store",
     "dq.dataquality.results.check_runs",
     "dq.dataquality.answers.partition_cache.store",
     "dq.registry.tables",

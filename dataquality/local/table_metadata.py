@@ -17,6 +17,7 @@ from dq.dataquality.answers.statistics.facts import Statistic, counts_rows, dist
 from dq.dataquality.check import by_schema
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.preparation import asked_of, select
+from dq.dataquality.local.table_metadata_store import MetadataFacts, TablePlace
 from dq.dataquality.model.column import field as field_of
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
@@ -142,38 +143,6 @@ _LOGS: Mapping[str, tuple[str, Callable[[Files, str], LiveTable]] | None] = {
     "iceberg": (iceberg.METADATA_FOLDER, iceberg.live_table),
     "hudi": None,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TablePlace:
-    """Where a table lies and in which format; `keys` are the columns that the names of its folders hold."""
-
-    path: str
-    format: str
-    keys: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataFacts:
-    """What metadata says. `newest` is when the newest file was written, in UTC as ISO 8601. Of a table with a
-    log, `files`, `bytes` and `newest` are those of the data files that it has now.
-
-    `rows` and each number of `nulls`, by column, are None where it is not known; `broken` are the promises
-    about columns and types that are not kept, if any file was `judged` by them; `problem` is why nothing is
-    known.
-    """
-
-    files: int = 0
-    bytes: int = 0
-    newest: str | None = None
-    rows: int | None = None
-    nulls: Mapping[str, int | None] = field(default_factory=dict)
-    broken: Sequence[str] = ()
-    judged: bool = False
-    problem: str = ""
-
-
-NOTHING = MetadataFacts()
 
 
 @dataclass(frozen=True, slots=True)

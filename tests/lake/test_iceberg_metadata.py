@@ -13,7 +13,8 @@ import fastavro
 import pytest
 
 from dq.contracts.shared.outcome import DqError
-from dq.dataquality.local.table_metadata import TablePlace, facts, listed
+from dq.dataquality.local.table_metadata import facts, listed
+from dq.dataquality.local.table_metadata_store import TablePlace
 from dq.lake import iceberg
 from dq.lake.storage import LocalFiles
 from dq.registry.importing.kinds.iceberg import KIND
