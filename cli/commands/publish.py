@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,7 +16,7 @@ from dq.cli.terminal import output
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError, counted
 from dq.lake.storage import partition_folder
-from dq.operations.openlineage import Recording, recording
+from dq.operations.openlineage import recording
 from dq.operations.publish import (
     Audited,
     CatalogChoice,
@@ -29,6 +30,9 @@ from dq.operations.publish import audit as audit_staged
 from dq.operations.registry_files import chosen, load
 from dq.operations.runtime.context import World, here, instant
 from dq.registry.publications import given_once
+
+if TYPE_CHECKING:
+    from dq.operations.openlineage_events import Recording
 
 
 def command(

@@ -18,8 +18,7 @@ from fragments.openlineage import read_back
 
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.yaml.parse import read
-from dq.operations.openlineage import EventSender
-from dq.operations.openlineage_events import names, transport
+from dq.operations.openlineage_events import EventSender, names, transport
 from dq.operations.runtime.context import World
 
 DAY = ("check", "--channel", "console", "--partition")
