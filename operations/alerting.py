@@ -139,9 +139,9 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFaul
     if wrong is not None:
         return wrong
     place = f"{tool}:{target}"
-    if tool != "console" and not _listed(place, settings.channels):
-        said = f"alerts may not go to {place!r}, so the console is told"
-        return TextFault("ROUTE_REFUSED", said, f"Allow it: DQ_CHANNELS={place!r}, or channels in dq.toml.")
+    closed = _closed_to(tool, target, settings)
+    if closed:
+        return TextFault("ROUTE_REFUSED", f"alerts may not go to {place!r}, so the console is told", closed)
     if tool in FILES:
         file = _file(target, settings.file_channels)
         if file is None:
@@ -149,9 +149,6 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFaul
             mend = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
             return TextFault("ROUTE_REFUSED", said, mend)
         target = str(file)
-    closed = _closed_to(tool, target, settings)
-    if closed:
-        return TextFault("ROUTE_REFUSED", f"alerts may not go to {place!r}, so the console is told", closed)
     terms, _ = route_terms(support)
     return AlertRoute(
         tool, target, terms.severities, terms.escalate_after, terms.quiet, terms.quiet_severities
@@ -159,7 +156,10 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFaul
 
 
 def _closed_to(tool: str, target: str, settings: Settings) -> str:
-    """How to allow a host or a domain that a contract names; empty where nothing has to be allowed."""
+    """How to allow what a contract names; empty where nothing has to be allowed."""
+    place = f"{tool}:{target}"
+    if tool != "console" and not _listed(place, settings.channels):
+        return f"Allow it: DQ_CHANNELS={place!r}, or channels in dq.toml."
     if tool == "webhook" and "://" in target and not host_allowed(target, settings.webhook_hosts):
         address = web_address(target)
         if address is None:

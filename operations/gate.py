@@ -17,7 +17,7 @@ from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity, Unreadable, UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
-from dq.dataquality.clauses.coverage import SILENT, Account, State, accounts, service_levels
+from dq.dataquality.clauses.coverage import SILENT, State, accounts, service_levels
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.clauses.preparation import foreseen, untyped
 from dq.dataquality.model.run_context import Unusable, comparison
@@ -65,8 +65,11 @@ def unenforced(contract: Contract) -> Iterator[Finding]:
                 yield Finding("unenforced", Severity.WARNING, message, _MEND, account.at, account.path)
 
 
-def _accounts(contract: Contract, one: SchemaObject) -> tuple[Account, ...]:
-    return accounts(contract, one, clauses_of(contract, one, built_in()))
+def _is_evaluated(contract: Contract, alone: SchemaObject) -> bool:
+    """Whether all that an object says by itself is evaluated; service levels are not asked."""
+    quiet = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
+    states = [account.state for account in accounts(quiet, alone, clauses_of(quiet, alone, built_in()))]
+    return State.NOT_EVALUATED not in states
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +125,10 @@ def _is_ordinary_object(contract: Contract, one: SchemaObject) -> bool:
         return False
     known = (contract.api_version, tuple(one.place.keys))
     if known not in _ordinary_objects:
-        alone = one.model_copy(update={"properties": [], "quality": []})
-        quiet = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
-        states = [account.state for account in _accounts(quiet, alone)]
         if len(_ordinary_objects) > _MOST:
             _ordinary_objects.clear()
-        _ordinary_objects[known] = State.NOT_EVALUATED not in states
+        alone = one.model_copy(update={"properties": [], "quality": []})
+        _ordinary_objects[known] = _is_evaluated(contract, alone)
     return _ordinary_objects[known]
 
 
@@ -163,9 +164,7 @@ def _is_ordinary(contract: Contract, one: SchemaObject, prop: Property) -> bool:
     known = _ordinary.get((contract.api_version, kind))
     if known is None:
         alone = one.model_copy(update={"properties": [prop], "quality": []})
-        quiet = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
-        states = [account.state for account in _accounts(quiet, alone)]
-        known = _ordinary[contract.api_version, kind] = State.NOT_EVALUATED not in states
+        known = _ordinary[contract.api_version, kind] = _is_evaluated(contract, alone)
         if len(_ordinary) > _MOST:
             _ordinary.clear()
     return known

@@ -84,7 +84,7 @@ def import_(
 
 def found(world: World, request: ImportRequest) -> list[FoundTable]:
     """The tables of the source that are wanted. Raises as `import_`."""
-    known = _tables(world, request.kind, request.source, request.role_arn, request.catalog_id)
+    known = _tables(world, request)
     tables = _chosen(request.source, known, request.objects)
     for table in tables:
         if not table.columns:
@@ -111,7 +111,8 @@ def _chosen(source: str, tables: list[FoundTable], names: Sequence[str]) -> list
     return [table for table in tables if not names or table.name in names]
 
 
-def _tables(world: World, kind: str, source: str, role: str, account: str) -> list[FoundTable]:
+def _tables(world: World, request: ImportRequest) -> list[FoundTable]:
+    kind, source = request.kind, request.source
     shelf, known = kinds.load(), catalogs()
     if kind in shelf and (kind not in known or is_place(source)):
         return shelf[kind].read(source)
@@ -123,7 +124,7 @@ def _tables(world: World, kind: str, source: str, role: str, account: str) -> li
             f"Did you mean {hint}?" if hint else f"It knows {', '.join(words)}.",
         )
     database, _, name = source.partition(".")
-    catalog = opened(world, world.store(), kind, role, account)
+    catalog = opened(world, world.store(), kind, request.role_arn, request.catalog_id)
     if name:
         live = catalog.read(database.lower(), name.lower())
         found = [] if live is None else [_with_partitions(catalog, live.spec)]

@@ -34,25 +34,22 @@ def describe_backtest(found: Backtest) -> None:
     first, last = label(found.partitions[0]), label(found.partitions[-1])
     count = f"{len(found.partitions)} of {found.present} partitions, {first} to {last}"
     output.line(output.styled(f"{head}: {count}", bold=True))
-    unread = {one.partition for one in found.unread}
     quiet = []
     for rule in found.rules:
-        unsure = [one for one in rule.of(Status.ERROR) if one[0] not in unread]
-        failed = rule.of(Status.FAIL)
+        failed, untested = rule.of(Status.FAIL), unsure(found, rule)
         if failed:
             _rule(rule, failed, good=False)
-        if unsure:
-            _rule(rule, unsure, good=None)
-        if not failed and not unsure:
+        if untested:
+            _rule(rule, untested, good=None)
+        if not failed and not untested:
             quiet.append(rule)
-    tested = len(found.partitions) - len(unread)
+    tested = len(found.partitions) - len({one.partition for one in found.unread})
     if quiet and tested:
         empty = sum(len(one.of(Status.SKIPPED)) == tested for one in quiet)
         said = f"{counted(len(quiet), 'rule')} would have failed nowhere"
         output.line(f"  {said}{f', of which {empty} had nothing to test' if empty else ''}.")
-    for reason in dict.fromkeys(one.reason for one in found.unread):
-        names = [label(one.partition) for one in found.unread if one.reason == reason]
-        output.line(f"  {output.mark(None)} {listed(names)} could not be tested: {reason}")
+    for text in _unread(found):
+        output.line(f"  {output.mark(None)} {text}")
     _ways(found)
     if found.untold:
         said = ", ".join(dict.fromkeys(f"{one.property} {one.check}".strip() for one in found.untold))
@@ -106,8 +103,10 @@ def findings(tested: Sequence[tuple[Pair, Backtest | UntestedPast]]) -> list[Fin
         else:
             found += [each for rule in past.rules for each in _of(rule, unsure(past, rule), contract.id)]
             found += [
-                Finding(RULE, Severity.ERROR, reason, _TELL, one.at(), one.path(), contract.id)
-                for reason in _unread(past)
+                Finding(
+                    RULE, Severity.ERROR, f"{past.object}: {text}", _TELL, one.at(), one.path(), contract.id
+                )
+                for text in _unread(past)
             ]
     return sorted(found, key=lambda one: one.at)
 
@@ -122,10 +121,10 @@ def unsure(past: Backtest, rule: RuleHistory) -> Where:
 
 
 def _unread(past: Backtest) -> Iterator[str]:
-    """The partitions that could not be tested at all, by the reason."""
+    """The partitions that could not be tested at all, a sentence for each reason."""
     for reason in dict.fromkeys(one.reason for one in past.unread):
         names = [label(one.partition) for one in past.unread if one.reason == reason]
-        yield f"{past.object}: {listed(names)} could not be tested: {reason}"
+        yield f"{listed(names)} could not be tested: {reason}"
 
 
 def _of(rule: RuleHistory, unsure: Where, contract: str) -> Iterator[Finding]:
@@ -171,7 +170,7 @@ def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: 
             span = f"{label(past.partitions[0])} to {label(past.partitions[-1])}"
             said = f"{past.contract}/{past.object}: {counted(len(past.partitions), 'partition')}, {span}."
             parts.append(markdown_text(said))
-        parts += [f"❌ {markdown_text(said)}" for said in _unread(past)]
+        parts += [f"❌ {markdown_text(f'{past.object}: {text}')}" for text in _unread(past)]
         if past.untold:
             names = ", ".join(f"{one.property} {one.check}".strip() for one in past.untold)
             parts.append(markdown_text(f"Not tested: {names}: {past.untold[0].reason}."))

@@ -23,6 +23,7 @@ import typer
 
 from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import DqError, in_json, one_line
+from dq.operations.runtime import context
 
 if TYPE_CHECKING:
     from dq.validators.lint import Linted, ReportFormat, Screen
@@ -207,7 +208,7 @@ def relay(read: int, to: int) -> threading.Thread:
 
 
 @contextmanager
-def standing_in() -> Iterator[None]:
+def door() -> Iterator[None]:
     """Until the end of the block, whoever writes to stdout or stderr writes through here."""
     before = sys.stdout, sys.stderr
     out, err = stream(err=False), stream(err=True)
@@ -269,11 +270,6 @@ RESULT_FORMAT = typer.Option(
     help="text for people, json for machines, oors for messages of Bitol's standard, one on each line.",
 )
 AS_OF = typer.Option(None, "--as-of", help="Judge as if it were this instant, such as 2026-05-01T06:00:00Z.")
-
-
-def door() -> AbstractContextManager[None]:
-    """Until the end of the block, what libraries and Python itself print passes here too."""
-    return standing_in()
 
 
 @contextmanager
@@ -473,7 +469,7 @@ def _finite(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Progress:
+class Progress(context.Progress):
     """Told by many threads what begins and ends; `total` is how many pieces there are."""
 
     total: int

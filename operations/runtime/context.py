@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
 from dq.contracts.access.access_policy import Reach, reach
@@ -186,7 +186,7 @@ class Messages:
 
     def progress(self, total: int) -> Progress:  # noqa: ARG002
         """For so many pieces of work that threads do side by side."""
-        return _Unseen()
+        return Progress()
 
     def program_output(self) -> AbstractContextManager[None]:
         """Until the end of the block, a program is started that may write what it likes for all its life."""
@@ -197,22 +197,17 @@ MESSAGES: ContextVar[Callable[[], Messages]] = ContextVar("MESSAGES", default=Me
 """What makes the messages of each call: a command line puts its terminal in, for the time of one command."""
 
 
-class Progress(Protocol):
-    """How far many pieces of work are; told by the threads that do them."""
+class Progress:
+    """How far many pieces of work are; told by the threads that do them. This one shows it nowhere."""
 
-    def step(self, what: str) -> AbstractContextManager[None]:
-        """One piece, from its beginning to its end, however it ends."""
+    __slots__ = ()
 
-    def close(self) -> None:
-        """No more pieces follow."""
-
-
-class _Unseen:
     def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """One piece, from its beginning to its end, however it ends."""
         return nullcontext()
 
     def close(self) -> None:
-        return
+        """No more pieces follow."""
 
 
 @dataclass(frozen=True, slots=True)
