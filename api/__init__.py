@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
     from dq.operations.cycle import CycleStanding, cycle
+    from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
     from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
     from dq.operations.export import ExportOutcome, export
+    from dq.operations.fmt import FmtOutcome, fmt
     from dq.operations.frames import backtest, check, gate, split
     from dq.operations.import_ import ImportOutcome, import_
     from dq.operations.incidents import (
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
         send_test_alert,
         silence,
     )
+    from dq.operations.init import InitOutcome, init
     from dq.operations.output_schemas import json_schema
     from dq.operations.portal import PortalOutcome, build_portal
     from dq.operations.propose import propose
@@ -71,16 +74,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column",
-    "Contract", "ConvertOutcome", "CycleStanding", "Delivered", "DeliveriesOutcome", "DqError",
-    "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "GatedRows", "Given",
-    "ImportOutcome", "IncidentsOutcome", "Measure", "OutboxOutcome", "PortalOutcome",
-    "PromisesStanding", "Proposal", "Proposed", "Question", "RegisterOutcome", "RepairOutcome",
-    "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome", "TablesOutcome", "Violated",
-    "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest", "build_portal", "check",
-    "convert_schedule", "cycle", "diff", "emr", "excuse", "explain", "export", "gate", "import_",
-    "incidents", "json_schema", "left_out", "load", "next_deliveries", "next_dues", "outbox", "propose",
-    "publish", "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert",
-    "silence", "split", "sql_text", "status", "tables", "validate", "watch",
+    "Contract", "ConvertOutcome", "CycleStanding", "Delivered", "DeliveriesOutcome", "DoctorOutcome",
+    "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding",
+    "FmtOutcome", "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "Measure",
+    "OutboxOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "Proposed", "Question",
+    "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome",
+    "TablesOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest",
+    "build_portal", "check", "convert_schedule", "cycle", "diff", "doctor", "emr", "excuse", "explain",
+    "export", "fmt", "gate", "import_", "incidents", "init", "json_schema", "left_out", "load",
+    "next_deliveries", "next_dues", "outbox", "propose", "publish", "register", "repair", "replay",
+    "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables",
+    "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -116,6 +120,18 @@ _MODULES: dict[str, tuple[str, ...]] = {
     ),
     "dq.operations.output_schemas": ("json_schema",),
     "dq.operations.emr": ("emr",),
+    "dq.operations.doctor": (
+        "DoctorOutcome",
+        "doctor",
+    ),
+    "dq.operations.fmt": (
+        "FmtOutcome",
+        "fmt",
+    ),
+    "dq.operations.init": (
+        "InitOutcome",
+        "init",
+    ),
     # How promises stand, and what a consumer waits for.
     "dq.operations.cycle": ("CycleStanding", "cycle"),
     "dq.operations.status": ("PromisesStanding", "status"),

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dq.alerts import drain
@@ -23,7 +24,7 @@ from dq.dataquality.delivery import retention
 from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages
 from dq.operations.alerting import told
-from dq.operations.runtime.context import World
+from dq.operations.runtime.context import World, called
 from dq.operations.runtime.settings import TABLE, unknown
 from dq.operations.runtime.spark import opened
 from dq.store import engine
@@ -217,7 +218,7 @@ def lake(world: World) -> Iterator[Look]:
             yield Look("lake", None if empty else True, seen, mend if empty else "")
 
 
-def catalog(world: World, name: str, role: str, account: str) -> Iterator[Look]:
+def catalog_answers(world: World, name: str, role: str, account: str) -> Iterator[Look]:
     """Whether the catalog answers a question about a table that nobody has."""
     store = open_as_it_is(world.store_url()) if name == "local" else None
     opened(world, store, name, role, account).read(*_NOBODYS)
@@ -310,3 +311,59 @@ def _unwritable(folder: Path) -> Look | None:
     except OSError as error:
         return Look("store", False, f"nothing can be written to {folder}: {error.strerror}", mend)
     return None
+
+
+# What is looked at, in this order, and how many seconds each may take. A channel may take ten for itself.
+ASPECTS: tuple[tuple[str, Callable[[World], Iterable[Look]], float], ...] = (
+    ("installed", everything, 20),
+    ("Java", java, 20),
+    ("Spark", jars, 20),
+    ("settings", settings, 20),
+    ("store", store, 60),
+    ("alerts", alerts, 60),
+    ("channels", channels, 60),
+    ("lake", lake, 60),
+    ("registry", registry, 20),
+)
+# Hive is asked by a Spark that has to be started first.
+_CATALOG_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorOutcome:
+    """All that was looked at, a row for each thing."""
+
+    looks: tuple[Look, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq doctor` ends: 3 something is broken."""
+        return 3 if any(look.good is False for look in self.looks) else 0
+
+    def as_list(self) -> list[dict[str, object]]:
+        """What `dq doctor --format json` prints."""
+        return [
+            {"what": look.what, "ok": look.good, "seen": look.seen, "mend": look.mend} for look in self.looks
+        ]
+
+
+def doctor(
+    catalog: str | None = None,
+    *,
+    role_arn: str = "",
+    catalog_id: str = "",
+    folder: Path | str | None = None,
+) -> DoctorOutcome:
+    """What is installed, missing or broken, and what fixes it, as `dq doctor` says. Nothing is changed.
+
+    `catalog`, e.g. `glue`, is asked too, in AWS as the role `role_arn` and of the account `catalog_id`.
+    `folder` stands for the working folder. A question that fails or has no answer in time is a row.
+
+    Raises UsageError for settings that cannot be understood.
+    """
+    world, _ = called(None, folder)
+    found = [look for what, ask, seconds in ASPECTS for look in looks(what, partial(ask, world), seconds)]
+    if catalog is not None:
+        ask_catalog = partial(catalog_answers, world, catalog, role_arn, catalog_id)
+        found += looks("catalog", ask_catalog, _CATALOG_SECONDS)
+    return DoctorOutcome(tuple(found))

@@ -471,6 +471,62 @@ def test_emr_is_the_command(tmp_path: Path) -> None:
         dq.emr(words, **{**given, "application": "Orders"})
 
 
+@compares("doctor")
+def test_doctor_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for words, arguments in (((), {}), (("--catalog", "hiv"), {"catalog": "hiv"})):
+        ran = command.dq("doctor", *words, "--format", "json")
+        outcome = dq.doctor(folder=function.folder, **arguments)
+        text = json.dumps(outcome.as_list()).replace(str(function.folder), str(command.folder))
+        assert (ran.code, ran.json) == (outcome.exit_code, json.loads(text))
+    assert outcome.exit_code == 3
+
+
+@compares("init", "fmt")
+def test_init_and_fmt_are_the_commands(tmp_path: Path) -> None:
+    command, function = Place(tmp_path / "command"), Place(tmp_path / "function")
+    command.folder.mkdir()
+    words = (
+        "--id",
+        "items",
+        "--domain",
+        "sales",
+        "--owner",
+        "ana",
+        "--channel",
+        "#a",
+        "--schedule",
+        "@daily",
+    )
+    ran = command.dq("init", "registry", "--tz", "UTC", "--git", *words)
+    outcome = dq.init(
+        function.folder / "registry", id="items", owner="a", channel="#a", schedule="@daily", git=True
+    )
+    assert ran.code == 0 == outcome.exit_code, ran.all
+    assert [file.name for file in outcome.files] == ["items.odcs.yaml", "dq-policy.yaml"]
+    for file in outcome.files:
+        twin = command.folder / file.relative_to(function.folder)
+        assert twin.read_bytes() == file.read_bytes()
+        assert f"Wrote registry/{file.name}." in ran.out
+    assert f"on the branch {outcome.branch}." in ran.out
+
+    for place in (command, function):
+        place.put("registry/orders.odcs.yaml", "version: 1.0.0\nid:   orders\nkind: DataContract\n")
+        place.put("registry/broken.odcs.yaml", "kind: DataContract\nid: [\n")
+    for options, arguments in ((("--check",), {"check": True}), ((), {}), (("--check",), {"check": True})):
+        ran = command.dq("fmt", "registry", *options)
+        formatted = dq.fmt(function.folder / "registry", **arguments)
+        assert ran.code == 1 == formatted.exit_code
+        reasons = [reason.replace(f"{function.folder}/", "") for reason in formatted.refused[0].reasons]
+        assert ran.err.splitlines()[:-1] == reasons
+        verb = "Would write" if arguments else "Wrote"
+        paths = [file.path.replace(f"{function.folder}/", "") for file in formatted.changed]
+        assert ran.out.splitlines() == [f"{verb} {path}." for path in paths]
+    assert not formatted.changed
+    with pytest.raises(dq.DqError, match="is there already"):
+        dq.init(function.folder / "registry", id="items")
+
+
 def _json(document: object) -> Any:
     """A document as JSON has it, in which all ids of incidents are the same."""
     return json.loads(re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "id", json.dumps(document)))

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import note
 from dq.cli.terminal import output
-from dq.contracts.access.discovery import find
-from dq.contracts.access.files import FileRefused, Found, read, replace
-from dq.contracts.shared.outcome import Unreadable
-from dq.contracts.yaml.formatting import Formatted, formatted
+from dq.operations.fmt import FmtFile, FmtOutcome, fmt
 
 
 def command(
@@ -29,51 +27,33 @@ def command(
 
     Example: dq fmt registry --check
     """
-    files = find(paths or [Path()])
-    dry = check or diff
-    changed = refused = unwritten = 0
-    for file in files:
-        try:
-            before = read(file)
-        except FileRefused as error:
-            refused += 1
-            output.note(str(error.finding(str(file))))
-            continue
-        made = formatted(before, str(file))
-        if not isinstance(made, Formatted):
-            refused += 1
-            output.notes(made)
-        elif made.why_not:
-            refused += 1
-            output.note(f"{file}: left as it is: {made.why_not}")
-        elif made.data != before:
-            try:
-                if not dry:
-                    replace(file, before, made.data)
-            except FileRefused as error:
-                unwritten += 1
-                output.note(f"dq: {error}")
-                continue
-            changed += 1
-            if diff:
-                _show(file, before, made.data)
-            else:
-                output.line(f"{'Would write' if dry else 'Wrote'} {file}.")
-    output.note(_closing(len(files), changed, refused, unwritten, dry))
-    raise typer.Exit(Unreadable.exit_code if unwritten else 1 if refused or (dry and changed) else 0)
+    outcome = fmt(paths or ".", check=check or diff)
+    for file in outcome.files:
+        output.notes(file.reasons)
+        if file.error is not None:
+            note(str(file.error))
+        if file.after is not None and diff:
+            _show(file)
+        elif file.after is not None:
+            output.line(f"{'Would write' if outcome.check else 'Wrote'} {file.path}.")
+    output.note(_closing(outcome))
+    raise typer.Exit(outcome.exit_code)
 
 
-def _closing(files: int, changed: int, refused: int, unwritten: int, dry: bool) -> str:
-    counted = f"{files} contract{'' if files == 1 else 's'}"
-    parts = [f"{changed} {'would change' if dry else 'changed'}"] if changed else []
-    parts += [f"{refused} could not be formatted"] if refused else []
-    parts += [f"{unwritten} could not be written"] if unwritten else []
-    return f"{counted}: {', '.join(parts) or 'all in order'}."
+def _closing(outcome: FmtOutcome) -> str:
+    counts = {
+        "would change" if outcome.check else "changed": len(outcome.changed),
+        "could not be formatted": len(outcome.refused),
+        "could not be written": len(outcome.unwritten),
+    }
+    parts = [f"{number} {what}" for what, number in counts.items() if number]
+    number = len(outcome.files)
+    return f"{number} contract{'' if number == 1 else 's'}: {', '.join(parts) or 'all in order'}."
 
 
-def _show(file: Found, before: bytes, after: bytes) -> None:
+def _show(file: FmtFile) -> None:
     import difflib
 
-    old, new = (data.decode("utf-8-sig").splitlines() for data in (before, after))
-    for line in difflib.unified_diff(old, new, str(file), f"{file} (formatted)", lineterm=""):
+    old, new = (data.decode("utf-8-sig").splitlines() for data in (file.before or b"", file.after or b""))
+    for line in difflib.unified_diff(old, new, file.path, f"{file.path} (formatted)", lineterm=""):
         output.line(line)
