@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         silence,
     )
     from dq.operations.init import InitOutcome, init
+    from dq.operations.link import LinkOutcome, link
+    from dq.operations.metrics import metrics
     from dq.operations.output_schemas import json_schema
     from dq.operations.portal import PortalOutcome, build_portal
     from dq.operations.propose import propose
@@ -66,6 +68,15 @@ if TYPE_CHECKING:
         next_dues,
     )
     from dq.operations.status import PromisesStanding, status
+    from dq.operations.store import (
+        StorePruneOutcome,
+        StoreUpgradeOutcome,
+        check_store,
+        export_store,
+        prune_store,
+        upgrade_store,
+    )
+    from dq.operations.subscriptions import SubscriptionsOutcome, list_subscriptions
     from dq.operations.tables import TablesOutcome, tables
     from dq.operations.validate import diff, validate
     from dq.operations.watch import WatchOutcome, watch
@@ -76,15 +87,17 @@ __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column",
     "Contract", "ConvertOutcome", "CycleStanding", "Delivered", "DeliveriesOutcome", "DoctorOutcome",
     "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding",
-    "FmtOutcome", "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "Measure",
-    "OutboxOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "Proposed", "Question",
-    "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome",
-    "TablesOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest",
-    "build_portal", "check", "convert_schedule", "cycle", "diff", "doctor", "emr", "excuse", "explain",
-    "export", "fmt", "gate", "import_", "incidents", "init", "json_schema", "left_out", "load",
-    "next_deliveries", "next_dues", "outbox", "propose", "publish", "register", "repair", "replay",
-    "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables",
-    "validate", "watch",
+    "FmtOutcome", "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome", "InitOutcome",
+    "LinkOutcome", "Measure", "OutboxOutcome", "PortalOutcome", "PromisesStanding", "Proposal",
+    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report",
+    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
+    "SubscriptionsOutcome", "TablesOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate",
+    "audit", "backtest", "build_portal", "check", "check_store", "convert_schedule", "cycle", "diff",
+    "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_",
+    "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics",
+    "next_deliveries", "next_dues", "outbox", "propose", "prune_store", "publish", "register", "repair",
+    "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status",
+    "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -112,12 +125,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.register": ("RegisterOutcome", "register"),
     "dq.operations.repair": ("RepairOutcome", "repair"),
     "dq.operations.tables": ("TablesOutcome", "tables"),
-    "dq.operations.explain": (
-        "ExplainOutcome",
-        "RulesOutcome",
-        "explain",
-        "rules",
-    ),
+    "dq.operations.explain": ("ExplainOutcome", "RulesOutcome", "explain", "rules"),
     "dq.operations.output_schemas": ("json_schema",),
     "dq.operations.emr": ("emr",),
     "dq.operations.doctor": (
@@ -131,6 +139,19 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.init": (
         "InitOutcome",
         "init",
+    ),
+    "dq.operations.store": (
+        *("StorePruneOutcome", "StoreUpgradeOutcome", "check_store", "export_store", "prune_store"),
+        *("upgrade_store",),
+    ),
+    "dq.operations.subscriptions": (
+        "SubscriptionsOutcome",
+        "list_subscriptions",
+    ),
+    "dq.operations.metrics": ("metrics",),
+    "dq.operations.link": (
+        "LinkOutcome",
+        "link",
     ),
     # How promises stand, and what a consumer waits for.
     "dq.operations.cycle": ("CycleStanding", "cycle"),

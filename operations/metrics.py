@@ -16,16 +16,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from ipaddress import ip_address
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
-from dq.alerts import metrics
+from dq.alerts import metrics as alert_metrics
 from dq.contracts.escaping import prometheus_label
 from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import StoreError, UsageError
 from dq.dataquality.delivery import compliance, heartbeat
-from dq.operations.runtime.context import World
+from dq.operations.runtime.context import World, called
 from dq.store.engine import head, open_as_it_is
 
 # The metrics: TABLE, one row each. docs/reference/metrics.md is written from it.
@@ -243,6 +244,18 @@ def gather(world: World) -> Samples:
     }
 
 
+def metrics(*, folder: Path | str | None = None, now: datetime | None = None) -> str:
+    """The figures that Prometheus watches, in its text format, as `dq metrics` prints them.
+
+    They come from the state store alone, which is only read. `folder` stands for the working folder; `now` is
+    an aware instant.
+
+    Raises StoreError where the store cannot be read.
+    """
+    world, _ = called(None, folder, now)
+    return render(gather(world)).decode()
+
+
 def gather_or_down(world: World) -> tuple[Samples, StoreError | None]:
     """The same; where the store cannot be read, that as a figure, and why."""
     try:
@@ -290,11 +303,11 @@ def _ticks(tx: Connection, now: datetime, as_of: datetime | None) -> Samples:
 
 
 def _alerts(tx: Connection, now: datetime) -> Samples:
-    backlog = metrics.backlog(tx, now)
+    backlog = alert_metrics.backlog(tx, now)
     return {
         "dq_open_incidents": [
             MetricSample((severity.value, state), count)
-            for (severity, state), count in metrics.open_incidents(tx, now).items()
+            for (severity, state), count in alert_metrics.open_incidents(tx, now).items()
         ],
         "dq_outbox_waiting_messages": _per_channel((name, one.owed) for name, one in backlog.items()),
         "dq_outbox_oldest_age_seconds": _per_channel(
@@ -302,7 +315,7 @@ def _alerts(tx: Connection, now: datetime) -> Samples:
         ),
         "dq_outbox_refused_messages": _per_channel((name, one.dead) for name, one in backlog.items()),
         "dq_send_latency_seconds": [
-            MetricSample((name,), seconds) for name, seconds in sorted(metrics.latencies(tx).items())
+            MetricSample((name,), seconds) for name, seconds in sorted(alert_metrics.latencies(tx).items())
         ],
     }
 
@@ -423,6 +436,32 @@ class MetricsServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away, or takes too long, is no news."""
+
+
+def metrics_server(
+    listen: str,
+    report: Callable[[StoreError], object],
+    *,
+    anywhere: bool = False,
+    now: datetime | None = None,
+) -> MetricsServer:
+    """A server of the metrics at `host:port`; `report` hears why the store cannot be read, once each.
+
+    Raises as `address` and `MetricsServer`.
+    """
+    world, _ = called(None, None, now)
+    reported = ""
+
+    def read() -> Samples:
+        nonlocal reported
+        samples, error = gather_or_down(world)
+        message = error.message if error else ""
+        if error and message != reported:
+            report(error)
+        reported = message
+        return samples
+
+    return MetricsServer(address(listen, anywhere=anywhere), read)
 
 
 class _Handler(BaseHTTPRequestHandler):

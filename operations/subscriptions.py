@@ -6,17 +6,21 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract, candidates, subscriptions
+from dq.contracts.access import discovery
+from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract, candidates
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read
 from dq.contracts.model import Contract, Identity
-from dq.contracts.odcs import is_contract
+from dq.contracts.odcs import ASIDE, is_contract
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as typed
 from dq.contracts.yaml.parse import parse
+from dq.operations.runtime.context import called, elapsed, registry_root
 from dq.validators.lint import Gather, SubscriptionFiles
 
 if TYPE_CHECKING:
@@ -51,7 +55,7 @@ class AgreedSubscriptions:
 def contents(root: Path) -> dict[str, Content]:
     """What the subscription files below a registry's root hold, by their names from there, in order."""
     found: dict[str, Content] = {}
-    for one in subscriptions(root):
+    for one in discovery.subscriptions(root):
         try:
             data = read(one)
         except FileRefused as refused:
@@ -194,3 +198,106 @@ def _names_one(name: str, data: Content, ids: Collection[str]) -> bool:
 def _whole(path: Path) -> Path:
     """A path without links, but for its own name."""
     return Path(os.path.realpath(path.parent)) / path.name if path.name else Path(os.path.realpath(path))
+
+
+# Who consumes what, listed.
+
+
+class SubscriptionState(StrEnum):
+    """Where a subscription stands on a day."""
+
+    ACTIVE = "active"
+    ENDING = "ending"
+    COMING = "coming"
+    OVER = "over"
+
+
+Listed = tuple[tuple[Subscription, SubscriptionState], ...]
+"""Subscriptions, each with where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsOutcome:
+    """Subscriptions of the registry at `root`, and why others cannot be read. `notes` tell of files aside."""
+
+    root: Path
+    subscriptions: Listed
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq subscriptions` ends: 3 a subscription cannot be read."""
+        return 3 if self.findings else 0
+
+    def as_dict(self) -> dict[str, object]:
+        """What `dq subscriptions --format json` prints."""
+        return {
+            "subscriptions": [_as_dict(subscription, state) for subscription, state in self.subscriptions],
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+
+def list_subscriptions(
+    path: Path | str = ".",
+    *,
+    contract: str | None = None,
+    team: str | None = None,
+    within: str | None = None,
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+) -> SubscriptionsOutcome:
+    """Who consumes what of a registry, since when and until when, as `dq subscriptions` lists it.
+
+    `path` is a folder or file of the registry, `contract` an id, `team` a consumer. With `within`, e.g. 30d,
+    only those that are active and end within that time. `folder` stands for the working folder; `now` is an
+    aware instant.
+
+    Raises UsageError for a length that cannot be understood.
+    """
+    world, (place,) = called(path, folder, now)
+    today, root = world.now().date(), registry_root(place)
+    soon = elapsed(within, "--within") if within is not None else timedelta(days=30)
+    subscriptions, findings = load_subscriptions(root)
+    rows = [
+        (one, _state(one, today, soon))
+        for one in subscriptions
+        if contract in (None, one.contract) and team in (None, one.consumer.team)
+    ]
+    if within is not None:
+        rows = [row for row in rows if row[1] is SubscriptionState.ENDING]
+    rows.sort(key=lambda row: (row[0].identity, row[0].consumer.team, row[0].start_date, row[0].file))
+    aside = [file for file in discovery.below(root).passed if file.kind == ASIDE]
+    notes = (discovery.told(aside),) if aside else ()
+    return SubscriptionsOutcome(root, tuple(rows), tuple(findings), notes)
+
+
+def _state(one: Subscription, today: date, soon: timedelta) -> SubscriptionState:
+    if one.over(today):
+        return SubscriptionState.OVER
+    if not one.active(today):
+        return SubscriptionState.COMING
+    ending = one.end_date is not None and one.end_date - today <= soon
+    return SubscriptionState.ENDING if ending else SubscriptionState.ACTIVE
+
+
+def _as_dict(one: Subscription, state: SubscriptionState) -> dict[str, object]:
+    return {
+        "contract": one.contract,
+        "major": one.major,
+        "consumer": {
+            "team": one.consumer.team,
+            "account": one.consumer.account,
+            "principal": one.consumer.principal,
+            "contact": one.consumer.contact,
+        },
+        "purpose": one.purpose,
+        "columns": list(one.columns),
+        "tags": list(one.tags),
+        "row_filter": one.row_filter,
+        "since": one.start_date.isoformat(),
+        "until": one.end_date.isoformat() if one.end_date else None,
+        "approvers": one.approvers,
+        "state": state.value,
+        "file": one.file,
+    }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,16 @@ import dq
 
 # The commands that a test of this file compares with their functions.
 COMPARED: set[str] = set()
+SUBSCRIPTION = """\
+contract: orders
+major: 1
+consumer: {team: billing, contact: "#billing"}
+purpose: Invoices.
+columns: [orders.id]
+startDate: 2026-01-01
+endDate: 2026-06-01
+approvers: [ana]
+"""
 
 
 def compares(*commands: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -525,6 +538,75 @@ def test_init_and_fmt_are_the_commands(tmp_path: Path) -> None:
     assert not formatted.changed
     with pytest.raises(dq.DqError, match="is there already"):
         dq.init(function.folder / "registry", id="items")
+
+
+@compares("store upgrade", "store check", "store prune", "store export")
+def test_what_keeps_the_store_is_the_commands(missed: tuple[Place, Place]) -> None:
+    command, function = missed
+    folder, at = function.folder, datetime.fromisoformat("2027-08-01T00:00:00Z")
+    ran = command.dq("store", "upgrade", "--format", "json")
+    assert ran.json == dataclasses.asdict(dq.upgrade_store(folder=folder))
+    ran = command.dq("store", "export", "history", "--format", "json")
+    assert ran.json["rows"] == dq.export_store(folder / "history", folder=folder)
+    for table in ran.json["rows"]:
+        assert (folder / "history" / f"{table}.parquet").is_file()
+    with pytest.raises(dq.DqError, match="399d is less than 400 days"):
+        dq.prune_store("399d", folder=folder)
+    for place, code in ((None, 0), (".dq/store.db", 1)):
+        for twin in missed:
+            if place is not None:
+                with closing(sqlite3.connect(twin.folder / place)) as base, base:
+                    base.execute("UPDATE cycle SET status = 'late'")
+        ran = command.dq("store", "check", "--format", "json")
+        assert (ran.code, ran.json) == (code, {"faults": dq.check_store(folder=folder)}), ran.all
+    ran = command.dq("store", "prune", "--as-of", "2027-08-01T00:00:00Z", "--format", "json")
+    pruned = dataclasses.asdict(dq.prune_store(folder=folder, now=at))
+    assert (ran.code, ran.json) == (0, {**pruned, "before": pruned["before"].isoformat()})
+
+
+@compares("subscriptions")
+def test_subscriptions_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        place.put("registry/dq-policy.yaml", "rules: {}\n")
+        place.put("registry/subscriptions/billing.yaml", SUBSCRIPTION)
+        place.put("registry/subscriptions/broken.yaml", "contract: 1\n")
+    for options, arguments in (
+        ((), {}),
+        (("--within", "30d", "--contract", "orders"), {"within": "30d", "contract": "orders"}),
+        (("--team", "nobody"), {"team": "nobody"}),
+    ):
+        ran = command.dq("subscriptions", "registry", "--as-of", MISSED, *options, "--format", "json")
+        outcome = dq.list_subscriptions(
+            "registry", folder=function.folder, now=datetime.fromisoformat(MISSED), **arguments
+        )
+        assert (ran.code, ran.json) == (outcome.exit_code, _below(function, outcome.as_dict()))
+        assert len(outcome.subscriptions) == (0 if "team" in arguments else 1)
+    assert outcome.exit_code == 3
+
+
+@compares("metrics")
+def test_metrics_is_the_command(missed: tuple[Place, Place]) -> None:
+    command, function = missed
+    ran = command.dq("metrics", "--as-of", MISSED)
+    text = dq.metrics(folder=function.folder, now=datetime.fromisoformat(MISSED))
+    # What took how long is another number each time.
+    duration = re.compile(r"^(dq_metrics_read_duration_seconds|dq_send_latency_seconds\S+) .*$", re.MULTILINE)
+    assert (ran.code, duration.sub("", ran.out)) == (0, duration.sub("", text))
+    assert "dq_watched_slos 1" in text
+
+
+@compares("link")
+def test_link_is_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "DEFAULT_REGION": "eu-central-1"}
+    for name, value in {**environment, "ENDPOINT_URL": "http://127.0.0.1:1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    for table, owner in (("orders", "123456789012"), ("sales.orders", "12345"), ("a.b", "123456789012")):
+        ran = Place(tmp_path).dq("link", table, "--owner", owner, "--principal", "arn:aws:iam::1:role/a")
+        with pytest.raises(dq.DqError) as raised:
+            dq.link(table, owner=owner, principal="arn:aws:iam::1:role/a")
+        assert ran.code == raised.value.exit_code
+        assert f"dq: {raised.value.message}" in ran.err
 
 
 def _json(document: object) -> Any:

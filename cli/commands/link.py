@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import typer
 
 from dq.cli.options import ROLE
 from dq.cli.terminal import output
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import DqError, UsageError
+from dq.operations.link import link
 
 
 def command(
@@ -33,42 +30,22 @@ def command(
 
     Example: dq link sales.orders --owner 123456789012 --principal arn:aws:iam::210987654321:role/billing
     """
-    shared_database, dot, shared_table = table.partition(".")
-    if not (dot and shared_database and shared_table):
-        raise UsageError(f"{table!r} is no database.table.", "Write it as sales.orders.")
-    if not re.fullmatch("[0-9]{12}", owner):
-        raise UsageError(f"--owner {owner!r} is no account.", "Write its 12 digits.")
-    with needing("dq link needs boto3", "aws"):
-        from dq.registry.aws.lake_formation import connect_consumer
-        from dq.registry.aws.lake_link import LinkTerms
-    side, account = connect_consumer(role_arn)
-    if account == owner:
-        raise UsageError(
-            f"These are the credentials of {owner}, which owns the table.",
-            "Run it with those of the consumer's account.",
-        )
-    terms = LinkTerms(
-        owner,
-        shared_database,
-        shared_table,
-        account,
-        database or shared_database,
-        name or shared_table,
-        principal,
-        region,
+    outcome = link(
+        table,
+        owner=owner,
+        principal=principal,
+        database=database,
+        name=name,
+        region=region,
+        role_arn=role_arn,
+        apply=apply_it,
     )
-    try:
-        steps = side.steps(terms)
-        for step in steps:
-            output.line(f"  {step}")
-            if apply_it:
-                side.carry_out(step, terms)
-    except UsageError:
-        raise
-    except DqError as error:
-        output.problem(error)
-        raise typer.Exit(3) from error
-    if not steps:
+    for step in outcome.steps:
+        output.line(f"  {step}")
+    if outcome.problem is not None:
+        output.problem(outcome.problem)
+    elif not outcome.steps:
         output.line("Nothing to do.")
     elif not apply_it:
         output.line("Nothing was written. Add --apply to do it.")
+    raise typer.Exit(outcome.exit_code)

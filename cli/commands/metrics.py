@@ -6,11 +6,11 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.context import at, note
 from dq.cli.terminal import output
 from dq.contracts.access import files
 from dq.contracts.shared.outcome import UsageError
-from dq.operations.metrics import Samples, gather, gather_or_down, render
-from dq.operations.runtime.context import World, here
+from dq.operations.metrics import MetricsServer, metrics, metrics_server
 
 
 def command(
@@ -38,39 +38,24 @@ def command(
 
     Example: dq metrics --output /var/lib/node_exporter/textfile/dq.prom
     """
-    world = here(as_of)
     if listen is not None:
         if file is not None:
             raise UsageError("--output and --listen are two ways.", "Choose one of them.")
-        _serve(world, listen, any_address)
+        _serve(metrics_server(listen, output.problem, anywhere=any_address, now=at(as_of)))
         return
-    text = render(gather(world))
+    text = metrics(now=at(as_of))
     if file is None:
-        output.block(text.decode().rstrip("\n"))
+        output.block(text.rstrip("\n"))
     else:
-        files.publish(file, text)
+        files.publish(file, text.encode())
 
 
-def _serve(world: World, listen: str, any_address: bool) -> None:
-    from dq.operations.metrics import MetricsServer, address
-
-    troubled = ""
-
-    def read() -> Samples:
-        nonlocal troubled
-        samples, error = gather_or_down(world)
-        said = error.message if error else ""
-        # Once for each trouble, and not at every scrape.
-        if said and said != troubled:
-            output.problem(error) if error else None
-        troubled = said
-        return samples
-
-    with MetricsServer(address(listen, anywhere=any_address), read) as server:
+def _serve(server: MetricsServer) -> None:
+    with server:
         host, port = server.server_address[:2]
         shown = f"[{host!s}]" if ":" in str(host) else str(host)
-        output.note(f"dq: serving http://{shown}:{port}/metrics")
+        note(f"serving http://{shown}:{port}/metrics")
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            output.note("dq: stopped.")
+            note("stopped.")

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
 
-from dq.alerts.incident_store import forget
+from dq.cli.context import at
 from dq.cli.terminal import output
-from dq.contracts.shared.outcome import UsageError
-from dq.contracts.slo import HISTORY_KEPT
-from dq.dataquality.delivery import retention
-from dq.dataquality.delivery import retention as parquet
-from dq.dataquality.delivery import retention as soundness
-from dq.operations.runtime.context import elapsed, here
-from dq.registry.publish import forget_publications, placed_deliveries
-from dq.store import engine
-from dq.store.engine import found_version
+from dq.operations.store import check_store, export_store, prune_store, upgrade_store
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -36,15 +29,12 @@ def upgrade(format: output.Format = output.FORMAT) -> None:
 
     Example: dq store upgrade
     """
-    world = here()
-    before = found_version(world.store_url())
-    world.store().close()
-    after = engine.head()
+    outcome = upgrade_store()
     if format is output.Format.JSON:
-        output.as_json({"before": before, "after": after})
+        output.as_json(asdict(outcome))
     else:
-        was = f"was {before}" if before else "was new"
-        output.line(f"schema {after}{'' if before == after else f', {was}'}")
+        was = f"was {outcome.before}" if outcome.before else "was new"
+        output.line(f"schema {outcome.after}{'' if outcome.before == outcome.after else f', {was}'}")
 
 
 @app.command()
@@ -55,15 +45,14 @@ def check(format: output.Format = output.FORMAT) -> None:
 
     Example: dq store check
     """
-    with here().store().read() as tx:
-        found = list(soundness.integrity_faults(tx))
+    faults = check_store()
     if format is output.Format.JSON:
-        output.as_json({"faults": found})
+        output.as_json({"faults": faults})
     else:
-        for one in found:
-            output.line(f"  {output.mark(False)} {one}")
-        output.line(f"faults: {len(found)}")
-    raise typer.Exit(1 if found else 0)
+        for fault in faults:
+            output.line(f"  {output.mark(False)} {fault}")
+        output.line(f"faults: {len(faults)}")
+    raise typer.Exit(1 if faults else 0)
 
 
 @app.command()
@@ -84,36 +73,15 @@ def prune(
 
     Example: dq store prune --keep 400d
     """
-    length = elapsed(keep)
-    if length < HISTORY_KEPT:
-        raise UsageError(
-            f"{keep} is less than {HISTORY_KEPT.days} days: budgets and trends are counted from them.",
-            f"Write --keep {HISTORY_KEPT.days}d or more.",
-        )
-    world = here(as_of)
-    before = world.now() - length
-    store = world.store()
-    done, alerts = retention.prune(store, before, placed_deliveries()), forget(store, before)
-    published = forget_publications(store, before)
+    done = prune_store(keep, now=at(as_of))
     if format is output.Format.JSON:
-        output.as_json(
-            {
-                "before": before.isoformat(),
-                "cycles": done.cycles,
-                "receipts": done.receipts,
-                "excuses": done.excuses,
-                "incidents": alerts.incidents,
-                "messages": alerts.messages,
-                "silences": alerts.silences,
-                "publications": published.publications,
-                "notices": published.notices,
-            }
-        )
+        output.as_json({**asdict(done), "before": done.before.isoformat()})
     else:
         output.line(
-            f"removed from before {before:%Y-%m-%d}: {done.cycles} deliveries, {done.receipts} receipts, "
-            f"{done.excuses} excuses, {alerts.incidents} incidents, {alerts.messages} messages, "
-            f"{alerts.silences} silences, {published.publications} publications, {published.notices} notices"
+            f"removed from before {done.before:%Y-%m-%d}: {done.cycles} deliveries, "
+            f"{done.receipts} receipts, {done.excuses} excuses, {done.incidents} incidents, "
+            f"{done.messages} messages, {done.silences} silences, "
+            f"{done.publications} publications, {done.notices} notices"
         )
 
 
@@ -128,8 +96,7 @@ def exported(
 
     Example: dq store export history
     """
-    with here().store().read() as tx:
-        rows = parquet.export(tx, folder)
+    rows = export_store(folder)
     if format is output.Format.JSON:
         output.as_json({"folder": str(folder), "rows": rows})
     else:
