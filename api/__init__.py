@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
     from dq.operations.cycle import CycleStanding, cycle
+    from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
     from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     )
     from dq.operations.subscriptions import SubscriptionsOutcome, list_subscriptions
     from dq.operations.tables import TablesOutcome, tables
-    from dq.operations.validate import diff, validate
+    from dq.operations.validate import validate
     from dq.operations.watch import WatchOutcome, watch
 
     __version__: str
@@ -106,7 +107,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     # A contract, and what the gate says of it.
     "dq.contracts.model": ("Contract",),
     "dq.contracts.yaml.parse": ("BrokenContract",),
-    "dq.operations.validate": ("diff", "validate"),
+    "dq.operations.validate": ("validate",),
+    "dq.operations.diff": ("diff",),
     # What a pipeline calls.
     "dq.dataquality.report": ("Report", "Violated"),
     "dq.dataquality.quarantine": ("GatedRows",),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.access.data_location import RFC_4180, TextFormat, text_format
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import MissingTool, UsageError
+from dq.contracts.shared.outcome import Finding, MissingTool, UsageError
 
 if TYPE_CHECKING:
     from dq.dataquality.report import Report
@@ -44,6 +45,38 @@ def sample(
         raise UsageError(f"now={now!r} has no zone.", "Give an aware datetime.")
     one = object_of(known, Path(file), object)
     return sampled(known, one, Path(file), form_of(known, delimiter, encoding), now)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleOutcome:
+    """The contract, None where it cannot be read, and a report for each file with its path."""
+
+    contract: Contract | None
+    findings: tuple[Finding, ...]
+    reports: tuple[tuple[Path, Report], ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq sample` ends: 1 an error-level check failed, 3 something could not be read or measured."""
+        codes = [report.exit_code for _, report in self.reports]
+        return 3 if self.contract is None else next((code for code in (1, 3) if code in codes), 0)
+
+
+def samples(
+    contract: Path, files: Sequence[str], delimiter: str | None = None, encoding: str | None = None
+) -> SampleOutcome:
+    """Several sample files, `FILE` or `FILE=OBJECT`, against the contract in a file; see `sample`."""
+    from dq.operations.registry_files import load
+    from dq.operations.runtime.context import MESSAGES
+
+    loaded = load([contract], MESSAGES.get()().note)
+    if not loaded.contracts:
+        return SampleOutcome(None, tuple(loaded.findings))
+    known = loaded.contracts[0]
+    pairs = [file_and_object(known, text) for text in files]
+    form = form_of(known, delimiter, encoding)
+    reports = tuple((file, sampled(known, one, file, form)) for file, one in pairs)
+    return SampleOutcome(known, tuple(loaded.findings), reports)
 
 
 def file_and_object(contract: Contract, text: str) -> tuple[Path, SchemaObject]:

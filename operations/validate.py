@@ -1,4 +1,4 @@
-"""`dq.validate` and `dq.diff`: the gate from Python.
+"""`dq.validate`: the gate from Python.
 
 Nothing is printed, no process is begun and nothing is kept between two calls: for threads and web services.
 """
@@ -11,16 +11,14 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, UsageError, nearest
-from dq.contracts.yaml.parse import TEXT, read
+from dq.contracts.yaml.parse import TEXT
 from dq.operations.gate import judge, official_schema, policy_of, unenforced, written
 from dq.operations.runtime.context import here
 from dq.validators.lint import lint_files, rules_of
 
 if TYPE_CHECKING:
     from dq.validators.compat.classification import Mode
-    from dq.validators.compat.classified_change import Comparison
 
 
 def validate(
@@ -92,21 +90,3 @@ def mode_of(text: str | None) -> Mode | None:
         f"there is no mode {text!r}.",
         f"Did you mean {hint}?" if hint else f"Choose one of {', '.join(words)}.",
     )
-
-
-def diff(
-    before: Contract | Path | str | None, after: Contract | Path | str | None, *, today: date | None = None
-) -> Comparison:
-    """What changed between two versions of a contract, whom it breaks, and whether its version says so.
-
-    Each is a file, a text, one already read, or None for a contract that is not there. The comparison's
-    `verdict` is what `dq diff` exits by, `changes` are the judged changes, and `as_dict()` is its JSON.
-    `today` is the date in UTC; the present one by default.
-
-    Raises Unreadable for a file that cannot be read, and BrokenContract for one that has errors.
-    """
-    from dq.validators.compat.comparison import DiffTerms
-    from dq.validators.compat.comparison import diff as judged
-
-    old, new = (read(given) if given is not None else None for given in (before, after))
-    return judged(old, new, DiffTerms(today or datetime.now(UTC).date()))

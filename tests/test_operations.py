@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -607,6 +607,50 @@ def test_link_is_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             dq.link(table, owner=owner, principal="arn:aws:iam::1:role/a")
         assert ran.code == raised.value.exit_code
         assert f"dq: {raised.value.message}" in ran.err
+
+
+@compares("diff")
+def test_diff_is_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = _registry(tmp_path)
+    place.put("registry/dq-policy.yaml", "rules: {}\n")
+    place.put("registry/subscriptions/billing.yaml", SUBSCRIPTION)
+    place.put("registry/subscriptions/broken.yaml", "contract: 1\n")
+    place.put("new.odcs.yaml", contract("orders", **{"name: id,": "name: number,"}))
+    monkeypatch.chdir(place.folder)
+    old, new = "registry/orders.odcs.yaml", "new.odcs.yaml"
+    day = date(2026, 5, 11)
+    for versions, options, arguments in (
+        ((new, old), (), {}),
+        (
+            (old, new),
+            ("--mode", "BACKWARD", "--engines", "spark"),
+            {"mode": "BACKWARD", "engines": ["spark"]},
+        ),
+        ((old, new), ("--subscriptions", "registry"), {"subscriptions": "registry"}),
+    ):
+        ran = place.dq("diff", *versions, "--today", f"{day}", *options, "--format", "json")
+        found = dq.diff(*versions, today=day, **arguments)
+        assert (ran.code, ran.json) == (int(found.verdict == "break"), found.as_dict()), ran.err
+    with pytest.raises(dq.DqError, match="there is no mode"):
+        dq.diff(old, new, mode="backwards")
+    # A text is of no registry.
+    assert dq.diff(old, Path(old).read_text(), today=day).as_dict() == dq.diff(old, old, today=day).as_dict()
+
+
+@compares("sample")
+def test_sample_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, _ = twins
+    command.put("orders.csv", "day,id\n2026-05-10,1\n2026-05-10,b\n")
+    command.put("other.csv", "day;id\n2026-05-10;1\n")
+    file = command.folder / "registry/orders.odcs.yaml"
+    for options, name, arguments, code in (
+        ((), "orders.csv", {}, 1),
+        (("--delimiter", ";"), "other.csv", {"delimiter": ";"}, 0),
+    ):
+        ran = command.dq("sample", "registry/orders.odcs.yaml", name, *options, "--format", "json")
+        report = dq.sample(file, command.folder / name, **arguments)
+        assert ran.code == code == report.exit_code, ran.all
+        assert ran.json == [_below(command, report.as_dict())]
 
 
 def _json(document: object) -> Any:

@@ -8,20 +8,13 @@ from pathlib import Path
 import typer
 
 from dq.cli.terminal import output
-from dq.contracts.access.discovery import YAML
-from dq.contracts.access.files import Absent, FileRefused, listed, read
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Finding, Unreadable, UsageError
-from dq.contracts.subscriptions import Subscription
-from dq.contracts.subscriptions import read as read_subscription
-from dq.contracts.yaml.parse import parse
-from dq.operations.runtime.context import here, registry_root
-from dq.operations.subscriptions import contents
+from dq.contracts.shared.outcome import UsageError
+from dq.operations.diff import diff, version_of
+from dq.operations.runtime.context import here
 from dq.validators.compat.classification import DEFAULT_ENGINES, Mode, Verdict
 from dq.validators.compat.classified_change import Aspect, Comparison, Judged, asked, summary
-from dq.validators.compat.comparison import DiffTerms, diff
-from dq.validators.git.base import bytes_at
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
 
@@ -50,19 +43,16 @@ def command(
     Example: dq diff origin/main:orders.odcs.yaml orders.odcs.yaml
     """
     day = _date(today) if today else here().now().date()
-    old, new = _contract(before), _contract(after)
-    consumers, unclear = _subscriptions(subscriptions, after)
-    for one in unclear:
-        output.note(f"dq: {one.at}: {one.message} The subscription is left out.")
-    terms = DiffTerms(
-        today=day,
+    old, new = version_of(before), version_of(after)
+    found = diff(
+        old,
+        new,
         mode=mode,
-        engines=tuple(one.strip() for one in engines.split(",") if one.strip()),
-        format=table_format,
-        subscriptions=tuple(consumers),
-        unclear=bool(unclear),
+        engines=[engine.strip() for engine in engines.split(",") if engine.strip()],
+        table_format=table_format,
+        subscriptions=subscriptions,
+        today=day,
     )
-    found = diff(old, new, terms)
     if format is output.PageFormat.JSON:
         output.as_json(found.as_dict())
     elif format is output.PageFormat.MARKDOWN:
@@ -80,47 +70,6 @@ def _date(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise UsageError(f"--today {text!r} is no date.", "Write it as 2026-05-01.") from None
-
-
-def _contract(place: str) -> Contract:
-    """The contract in a file or at a reference. Raises Unreadable where there is none."""
-    ref, colon, path = place.partition(":")
-    try:
-        data = read(Path(place))
-    except Absent:
-        if not (colon and path):
-            mend = "Name a file, or REF:path of a file in Git."
-            raise Unreadable(f"{place} does not exist.", mend) from None
-        data = bytes_at(Path(), ref, path)
-    parsed = parse(data, place)
-    if parsed.contract is None:
-        first = parsed.findings[0]
-        raise Unreadable(f"{first.at}: {first.message}", first.mend)
-    return parsed.contract
-
-
-def _subscriptions(folder: Path | None, after: str) -> tuple[list[Subscription], list[Finding]]:
-    """Who consumes what, and what is wrong with files that do not tell.
-
-    By the files of this folder, else of the registry around the new version.
-    """
-    if folder is None:
-        root = registry_root(Path(after))
-        files = contents(root)
-    else:
-        files = {str(one): read(one) for one in listed(folder, YAML)}
-    found: list[Subscription] = []
-    unclear: list[Finding] = []
-    for name, data in files.items():
-        if isinstance(data, FileRefused):
-            raise data
-        made, wrong = read_subscription(data, name)
-        first = next((one for one in wrong if one.severity.blocks), None)
-        if first is not None:
-            unclear.append(first)
-        elif made is not None:
-            found.append(made)
-    return found, unclear
 
 
 def _print(old: Contract, new: Contract, found: Comparison, today: date) -> None:

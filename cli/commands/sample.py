@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.context import note
 from dq.cli.terminal import output
 from dq.contracts.access.files import read
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
-from dq.operations.registry_files import load
-from dq.operations.sample import file_and_object, form_of, sampled
+from dq.operations.sample import samples
 from dq.validators.lint import Linted
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
@@ -47,40 +44,29 @@ def command(
     Example: dq sample orders.odcs.yaml samples/orders.csv
     """
     shown = report_of(format)
-    loaded = load([contract], note)
-    output.notes(loaded.findings)
-    if not loaded.contracts:
-        raise typer.Exit(3)
-    promised = loaded.contracts[0]
-    pairs = [file_and_object(promised, text) for text in files]
-    form = form_of(promised, delimiter, encoding)
-    reports = [sampled(promised, one, file, form) for file, one in pairs]
+    outcome = samples(contract, files, delimiter, encoding)
+    output.notes(outcome.findings)
+    if outcome.contract is None:
+        raise typer.Exit(outcome.exit_code)
     if format == "json":
-        output.as_json([report.as_dict() for report in reports])
+        output.as_json([report.as_dict() for _, report in outcome.reports])
     else:
-        findings = [_finding(promised, one, place) for one, place in _open(reports, pairs)]
+        findings = [
+            _finding(outcome.contract, result, file)
+            for file, report in outcome.reports
+            for result in report.of(Status.FAIL, Status.ERROR)
+        ]
         listed = Linted(
-            tuple(sorted(findings, key=lambda one: one.at)),
+            tuple(sorted(findings, key=lambda finding: finding.at)),
             (str(contract),),
             {str(contract): read(contract)},
         )
         if findings or format != "text":
             output.report(shown, listed)
         if format == "text":
-            for report, (file, _) in zip(reports, pairs, strict=True):
+            for file, report in outcome.reports:
                 _describe(report, file)
-    codes = [report.exit_code for report in reports]
-    raise typer.Exit(next((code for code in (1, 3) if code in codes), 0))
-
-
-def _open(
-    reports: Sequence[Report], pairs: Sequence[tuple[Path, SchemaObject]]
-) -> list[tuple[CheckResult, Path]]:
-    return [
-        (result, file)
-        for report, (file, _) in zip(reports, pairs, strict=True)
-        for result in report.of(Status.FAIL, Status.ERROR)
-    ]
+    raise typer.Exit(outcome.exit_code)
 
 
 def _finding(contract: Contract, result: CheckResult, file: Path) -> Finding:
