@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
+    from dq.operations.check_contracts import CheckOutcome, check_contracts
     from dq.operations.cycle import CycleStanding, cycle
     from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
@@ -85,20 +86,20 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "Broken", "BrokenContract", "Column",
-    "Contract", "ConvertOutcome", "CycleStanding", "Delivered", "DeliveriesOutcome", "DoctorOutcome",
-    "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding",
-    "FmtOutcome", "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome", "InitOutcome",
-    "LinkOutcome", "Measure", "OutboxOutcome", "PortalOutcome", "PromisesStanding", "Proposal",
-    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report",
+    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "Broken", "BrokenContract",
+    "CheckOutcome", "Column", "Contract", "ConvertOutcome", "CycleStanding", "Delivered",
+    "DeliveriesOutcome", "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome",
+    "ExportOutcome", "Finding", "FmtOutcome", "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome",
+    "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PortalOutcome", "PromisesStanding",
+    "Proposal", "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report",
     "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
     "SubscriptionsOutcome", "TablesOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate",
-    "audit", "backtest", "build_portal", "check", "check_store", "convert_schedule", "cycle", "diff",
-    "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_",
-    "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics",
-    "next_deliveries", "next_dues", "outbox", "propose", "prune_store", "publish", "register", "repair",
-    "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status",
-    "tables", "upgrade_store", "validate", "watch",
+    "audit", "backtest", "build_portal", "check", "check_contracts", "check_store", "convert_schedule",
+    "cycle", "diff", "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate",
+    "import_", "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load",
+    "metrics", "next_deliveries", "next_dues", "outbox", "propose", "prune_store", "publish",
+    "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
+    "sql_text", "status", "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -154,6 +155,10 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.link": (
         "LinkOutcome",
         "link",
+    ),
+    "dq.operations.check_contracts": (
+        "CheckOutcome",
+        "check_contracts",
     ),
     # How promises stand, and what a consumer waits for.
     "dq.operations.cycle": ("CycleStanding", "cycle"),

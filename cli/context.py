@@ -26,6 +26,9 @@ class TerminalMessages(Messages):
         super().note(text)
         note(text)
 
+    def finding(self, finding: object) -> None:
+        output.note(str(finding))
+
     def alert(self, text: str) -> None:
         super().alert(text)
         painted(self._show)(text)

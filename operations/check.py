@@ -51,7 +51,7 @@ from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.open import FILES, Dataset, locate
 from dq.operations.data_places import located_data
 from dq.operations.registry_files import Loaded
-from dq.operations.runtime.context import Progress, World, instant, written_instant
+from dq.operations.runtime.context import Progress, World, written_instant
 from dq.operations.runtime.spark import SparkAtNeed
 from dq.store.engine import Store
 
@@ -93,16 +93,18 @@ class Task:
         return f"{self.contract.id}/{self.object.name}"
 
 
-def asked(partitions: Sequence[str], cycles: Sequence[str], since: str | None, everything: bool) -> AskedRows:
-    """The options as one value. Raises UsageError where they exclude each other or cannot be read."""
+def asked(
+    partitions: Sequence[Partition], cycles: Sequence[datetime], since: datetime | None, everything: bool
+) -> AskedRows:
+    """The options as one value, each partition and cycle once. Raises UsageError where two are given."""
     given = {"--partition": partitions, "--cycle": cycles, "--since": since, "--all": everything}
     names = [name for name, value in given.items() if value]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} exclude each other.", f"Give one of {', '.join(given)}.")
     return AskedRows(
-        tuple(_partition(text) for text in dict.fromkeys(partitions)),
-        tuple(instant(text) for text in dict.fromkeys(cycles)),
-        instant(since) if since else None,
+        tuple({tuple(partition.items()): partition for partition in partitions}.values()),
+        tuple(dict.fromkeys(cycles)),
+        since,
         everything,
     )
 
@@ -233,7 +235,8 @@ def name_of(scope: Partition | None) -> str:
     return label(tuple(scope.items())) if scope else check_runs.TABLE
 
 
-def _partition(text: str) -> Partition:
+def partition_of(text: str) -> Partition:
+    """The partition in a text such as `day=2026-11-20/region=eu`. Raises UsageError for another one."""
     pairs: dict[str, str] = {}
     for part in text.split("/"):
         key, equals, value = part.partition("=")

@@ -505,7 +505,7 @@ def test_init_and_fmt_are_the_commands(tmp_path: Path) -> None:
         "--domain",
         "sales",
         "--owner",
-        "ana",
+        "a",
         "--channel",
         "#a",
         "--schedule",
@@ -651,6 +651,45 @@ def test_sample_is_the_command(twins: tuple[Place, Place]) -> None:
         report = dq.sample(file, command.folder / name, **arguments)
         assert ran.code == code == report.exit_code, ran.all
         assert ran.json == [_below(command, report.as_dict())]
+
+
+@compares("check")
+def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        for day, values in (("2026-05-09", [1, 2]), ("2026-05-10", [3, None])):
+            folder = place.folder / f"lake/orders/day={day}"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"id": pa.array(values, pa.int64())}), folder / "part-0.parquet")
+        place.put(
+            "registry/orders.odcs.yaml",
+            contract("orders", **{"Type: bigint": "Type: bigint, required: true"}),
+        )
+    at = {"folder": function.folder, "now": datetime.fromisoformat(MISSED)}
+    words = ("registry", "--as-of", MISSED, "--channel", "console", "--format", "json")
+    day = {"day": "2026-05-09"}
+    for options, arguments, code in (
+        (("--all", "--dry-run"), {"everything": True, "dry_run": True}, 0),
+        (("--partition", "day=2026-05-09"), {"partitions": [day]}, 0),
+        (("--all",), {"everything": True}, 1),
+        (("--all", "--rule", "required"), {"everything": True, "rules": ["required"]}, 1),
+    ):
+        ran = command.dq("check", *words, *options)
+        outcome = dq.check_contracts("registry", channel="console", **arguments, **at)
+        assert (ran.code, outcome.exit_code) == (code, code), ran.all
+        assert _json(ran.json) == _json(_below(function, outcome.as_list()))
+        for alert in outcome.alerts:
+            assert alert.splitlines()[0] in ran.err
+    assert outcome.results[0].verdict == "broken"
+    for place in twins:
+        place.put("registry/items.odcs.yaml", contract("items", **{"logicalType: integer": "logicalType: a"}))
+    ran = command.dq("check", *words, "--all")
+    outcome = dq.check_contracts("registry", channel="console", everything=True, **at)
+    assert (ran.code, outcome.exit_code) == (3, 3)
+    assert ran.json == _below(function, outcome.as_list())
+    assert [_below(function, str(finding)) for finding in outcome.findings] == ran.err.splitlines()[:1]
+    with pytest.raises(dq.DqError, match="exclude each other"):
+        dq.check_contracts("registry", everything=True, partitions=[day], **at)
 
 
 def _json(document: object) -> Any:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
 from uuid import uuid4
 
 from dq.cli.terminal import output
@@ -33,6 +32,7 @@ from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.metric import Kind, Tally, Verification
 from dq.dataquality.report import Report
 from dq.operations.check import Failed, name_of
+from dq.operations.check_contracts import Result, as_list
 
 # What runs found as messages of Bitol's Open Observability Results Standard (OORS), one for each run.
 #
@@ -227,83 +227,47 @@ def _text(text: str) -> str:
 
 # What checks found, for people on a terminal and for machines.
 
-T = TypeVar("T", Report, Outline)
 # What is shown for a person; JSON has everything.
 _SAMPLES, _CHARACTERS = 3, 200
 
 
 def reports(
-    done: Sequence[Report | Failed], findings: Sequence[Finding], form: output.ResultFormat, source: Source
+    results: Sequence[Result], findings: Sequence[Finding], form: output.ResultFormat, source: Source
 ) -> None:
     """What all runs found, by this source.
 
     In JSON, what could not be tested has an entry with its `error` and no results; in OORS, a message.
     """
     if form is output.ResultFormat.OORS:
-        for one in done:
+        for one in results:
             if isinstance(one, Failed):
                 failure(one)
-        show(messages(source, done, findings))
+        show(messages(source, [one for one in results if not isinstance(one, Outline)], findings))
         return
-    _print(
-        done,
-        findings,
-        form,
-        lambda one: describe(one),
-        "Nothing new was delivered. Name a --partition, or say --all.",
-    )
+    _print(results, findings, form, "Nothing new was delivered. Name a --partition, or say --all.")
 
 
-def outlines(
-    seen: Sequence[Outline | Failed], findings: Sequence[Finding], form: output.ResultFormat
-) -> None:
+def outlines(results: Sequence[Result], findings: Sequence[Finding], form: output.ResultFormat) -> None:
     """What all runs would do."""
-    _print(seen, findings, form, foreseen, "Nothing would be tested. Name a --partition, or say --all.")
+    _print(results, findings, form, "Nothing would be tested. Name a --partition, or say --all.")
 
 
 def _print(
-    found: Sequence[T | Failed],
-    findings: Sequence[Finding],
-    form: output.ResultFormat,
-    describe: Callable[[T], None],
-    nothing: str,
+    results: Sequence[Result], findings: Sequence[Finding], form: output.ResultFormat, nothing: str
 ) -> None:
-    for one in found:
+    for one in results:
         if isinstance(one, Failed):
             failure(one)
     if form is output.ResultFormat.JSON:
-        broken: list[JsonObject] = [_untested(None, None, [], str(finding)) for finding in findings]
-        output.as_json([*broken, *(_entry(one) for one in found)])
+        output.as_json(as_list(results, findings))
         return
-    for one in found:
-        if not isinstance(one, Failed):
+    for one in results:
+        if isinstance(one, Report):
             describe(one)
-    if not found and not findings:
+        elif isinstance(one, Outline):
+            foreseen(one)
+    if not results and not findings:
         output.line(nothing)
-
-
-def _entry(one: Report | Outline | Failed) -> JsonObject:
-    if not isinstance(one, Failed):
-        return {**one.as_dict(), "error": None}
-    partitions = [dict(one.scope)] if one.scope else []
-    return _untested(one.contract.id, one.object.name, partitions, str(one.error), one.contract.version)
-
-
-def _untested(
-    contract: str | None,
-    name: str | None,
-    partitions: list[dict[str, str]],
-    error: str,
-    version: str | None = None,
-) -> JsonObject:
-    return {
-        "contract": contract,
-        "version": version,
-        "object": name,
-        "partitions": partitions,
-        "results": [],
-        "error": error,
-    }
 
 
 def failure(one: Failed) -> None:

@@ -176,6 +176,9 @@ class Messages:
         """Something that the caller should know, and that is neither a finding nor an error."""
         self.notes.append(text)
 
+    def finding(self, finding: object) -> None:
+        """Something wrong with a contract, which the outcome has too."""
+
     def alert(self, text: str) -> None:
         """A block of the console's channel. Raises OSError where it could not be shown."""
         self.alerts.append(text)
@@ -215,7 +218,7 @@ class World:
     """The outside, as one value that commands hand down piece by piece.
 
     `as_of` replaces the clock for replays; None means the real time. `registries` are the roots of the
-    registries whose contracts the command reads.
+    registries whose contracts the command reads. `is_elsewhere`: `folder` only stands for the working folder.
     """
 
     environment: Mapping[str, str] = field(repr=False)  # it holds secrets
@@ -223,6 +226,7 @@ class World:
     as_of: datetime | None = None
     settings: Settings = field(default_factory=Settings)
     registries: tuple[Path, ...] = ()
+    is_elsewhere: bool = False
     messages: Messages = field(default_factory=Messages, compare=False, repr=False)
 
     def note(self, text: str) -> None:
@@ -344,7 +348,9 @@ def here(
                 "Put it elsewhere, and name it with DQ_CONFIG or --config.",
             )
     at = instant(as_of) if as_of else None
-    return World(environment, folder, at, chosen, registries, messages or MESSAGES.get()())
+    return World(
+        environment, folder, at, chosen, registries, working is not None, messages or MESSAGES.get()()
+    )
 
 
 def called(
