@@ -30,7 +30,7 @@ from dq.validators.git.base import (
     registry_root,
     tables_at_base,
 )
-from dq.validators.git.objects import entry_content, tree_entries
+from dq.validators.git.repository import entry_content, tree_entries
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
 from dq.validators.policy.changes import (
     ID,

@@ -26,8 +26,7 @@ from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classification import Verdict
 from dq.validators.compat.classified_change import Aspect, Comparison
 from dq.validators.compat.comparison import DiffTerms, diff
-from dq.validators.git.objects import id_of, objects
-from dq.validators.git.repository import Repository
+from dq.validators.git.repository import Repository, id_of, objects
 
 # What the whole portal knows of each contract, how its pages are called, and what is made from what.
 

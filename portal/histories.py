@@ -25,8 +25,7 @@ from dq.portal.contracts import Card, FileStep, FileSteps, JudgedSteps, VersionC
 from dq.portal.output import Crew, PortalRequest, Site
 from dq.portal.pages import templates_digest
 from dq.validators.git.history import CommitChanges, FileChange, Head, changes, head
-from dq.validators.git.objects import objects
-from dq.validators.git.repository import Repository, find
+from dq.validators.git.repository import Repository, find, objects
 
 _NAME = "versions.jsonl"
 _MOST = 20

@@ -24,12 +24,15 @@ from dq.validators.compat.classified_change import Comparison
 from dq.validators.compat.comparison import DiffTerms, History, compare
 from dq.validators.context import TableHolder, TablesAtBase, alike
 from dq.validators.git.history import deprecated_since, has_deprecated, logged, newest_first, tagged
-from dq.validators.git.objects import (
+from dq.validators.git.repository import (
+    BaseUnavailable,
     EntryKind,
+    Repository,
     TreeEntry,
     commit_of,
     entry_content,
     entry_contents,
+    find,
     id_of,
     ignored,
     merge_base,
@@ -38,7 +41,6 @@ from dq.validators.git.objects import (
     tree_entries,
     tree_files,
 )
-from dq.validators.git.repository import BaseUnavailable, Repository, find
 
 # The base of a pull request, read from Git objects, and what the work tree makes of it.
 

@@ -15,18 +15,22 @@ from dq.contracts.diff.normalize import normalise
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.comparison import Version, read_version
-from dq.validators.git.objects import (
+from dq.validators.git.repository import (
+    BaseUnavailable,
     EntryKind,
+    Repository,
     TreeEntry,
     commit_of,
     commits_of,
+    cut_off,
     entry_contents,
+    find,
     objects,
+    run,
     tags,
     tree_entries,
     tree_files,
 )
-from dq.validators.git.repository import BaseUnavailable, Repository, cut_off, find, run
 
 # What the commits of a branch did to the files below a folder: which bytes each had before and after.
 

@@ -26,7 +26,7 @@ from dq.validators.git.base import (
     path_below,
     policy_files,
 )
-from dq.validators.git.objects import EntryKind, TreeEntry, entry_content
+from dq.validators.git.repository import EntryKind, TreeEntry, entry_content
 from dq.validators.policy.policy import EXPIRED, UNUSED, Policy
 from dq.validators.rule import Rule
 

@@ -30,10 +30,9 @@ from dq.contracts.odcs import SERVER_TYPES
 from dq.contracts.pattern import most_steps
 from dq.contracts.shared.outcome import Location, Severity
 from dq.validators.context import Context, Walk
-from dq.validators.facts import shown
 from dq.validators.policy import json_schema
 from dq.validators.policy.json_schema import UnusableSchema, vet
-from dq.validators.rule import Fault, Rule
+from dq.validators.rule import Fault, Rule, shown
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError

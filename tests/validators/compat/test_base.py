@@ -17,8 +17,7 @@ from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import Comparison, findings
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.git.base import Base, at_base, bytes_at, compare_with, open_base
-from dq.validators.git.objects import BaseRefInvalid
-from dq.validators.git.repository import BaseUnavailable
+from dq.validators.git.repository import BaseRefInvalid, BaseUnavailable
 
 TODAY = date(2026, 1, 15)
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\n"

@@ -14,8 +14,7 @@ from fragments.registry import Registry
 from dq.validators.compat.classification import Mode
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.git.base import compare_with, open_base
-from dq.validators.git.objects import BaseRefInvalid
-from dq.validators.git.repository import BaseUnavailable
+from dq.validators.git.repository import BaseRefInvalid, BaseUnavailable
 
 CASES: list[dict[str, Any]] = cases("compat-cases.yaml")["cases"]
 MODES = ("FORWARD", "BACKWARD", "FULL")

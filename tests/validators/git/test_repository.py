@@ -13,9 +13,19 @@ from threading import Event, Thread
 import pytest
 from fragments.registry import Registry
 
-from dq.validators.git import objects as git_objects
-from dq.validators.git.objects import BaseRefInvalid, commit_of, objects, repository
-from dq.validators.git.repository import ENVIRONMENT, BaseUnavailable, find, git_environment, run, tracked
+from dq.validators.git import repository as git_objects
+from dq.validators.git.repository import (
+    ENVIRONMENT,
+    BaseRefInvalid,
+    BaseUnavailable,
+    commit_of,
+    find,
+    git_environment,
+    objects,
+    repository,
+    run,
+    tracked,
+)
 
 CONTRACT = b"id: orders\n"
 

@@ -24,8 +24,7 @@ Mend: Say the essence in the description, and the rest where `authoritativeDefin
 """
 
 from dq.contracts.model import Element
-from dq.validators.facts import on_lake
-from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault, on_lake
 
 COLUMN = Argument("column_characters", 255, "How long the description of a property may be.")
 TABLE = Argument("table_characters", 2048, "How long the description of an object may be.")

@@ -19,8 +19,7 @@ Mend: Write the number of digits, and how many of them follow the point.
 
 import re
 
-from dq.validators.facts import on_lake
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake
 
 _BARE = re.compile(r"\b(?:decimal|numeric|dec)\b(?!\s*\()", re.IGNORECASE)
 

@@ -18,8 +18,7 @@ Good:
 Mend: Remove the copy, or write the value that was meant.
 """
 
-from dq.validators.facts import shown
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, shown
 
 
 def check(_contract: Contract, context: Context) -> Faults:

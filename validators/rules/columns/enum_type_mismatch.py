@@ -17,8 +17,7 @@ Good:
 Mend: Write the value as the type wants it; quote what is meant as text.
 """
 
-from dq.validators.facts import fits, shown
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits, shown
 
 
 def check(_contract: Contract, context: Context) -> Faults:

@@ -18,8 +18,7 @@ Mend: Write the example as the data has it; numbers without quotes, dates as 202
 the type name a `format`, examples follow it and are not judged.
 """
 
-from dq.validators.facts import fits, shown
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fits, item_fault, shown
 
 
 def check(_contract: Contract, context: Context) -> Faults:

@@ -24,8 +24,7 @@ Mend: Swap the two bounds, or correct one of them.
 import datetime as dt
 
 from dq.contracts.model import TypeOptions
-from dq.validators.facts import fits, shown
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits, shown
 
 # Lower key, its attribute, upper key, its attribute, and whether the two may be equal.
 _PAIRS = (

@@ -21,8 +21,7 @@ Mend: Write lower-case letters, digits and underscores, at most 255 of them. A `
 import re
 
 from dq.contracts.model import Element
-from dq.validators.facts import on_lake
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake
 
 _NAME = re.compile(r"[a-z0-9_]+")
 MAX_BYTES = 255

@@ -17,8 +17,7 @@ Good:
 Mend: Write a value of the type: a number, or a date such as "2026-01-31".
 """
 
-from dq.validators.facts import fits, shown
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits, shown
 
 _BOUNDS = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum")
 _KEYS = {"exclusive_minimum": "exclusiveMinimum", "exclusive_maximum": "exclusiveMaximum"}

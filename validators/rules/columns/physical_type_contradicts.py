@@ -19,8 +19,7 @@ Mend: Correct the one that is wrong.
 
 from dq.contracts import types
 from dq.contracts.shared.outcome import one_of
-from dq.validators.facts import on_lake
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake
 
 
 def check(contract: Contract, context: Context) -> Faults:

@@ -22,8 +22,7 @@ import re
 from dq.contracts import types
 from dq.contracts.model import Property
 from dq.contracts.shared.outcome import nearest
-from dq.validators.facts import on_lake
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake
 
 # Types of other engines, as people write them -> ours.
 _MEANT = {

@@ -34,8 +34,7 @@ Mend: Add the free days to come, and move `valid_until`.
 from datetime import datetime
 
 from dq.contracts.slo import Slo
-from dq.validators.facts import of_each
-from dq.validators.rule import Faults, Rule, Severity, fault
+from dq.validators.rule import Faults, Rule, Severity, fault, of_each
 
 
 def judge(slo: Slo, now: datetime) -> Faults:

@@ -31,7 +31,6 @@ Good:
 Mend: Write ISO 3166 codes of a country and its subdivision, such as DE or DE-BY, and each date in one list.
 """
 
-from dq.validators.facts import of_promise
-from dq.validators.rule import Rule, Severity
+from dq.validators.rule import Rule, Severity, of_promise
 
 RULE = Rule("calendar-invalid", Severity.ERROR, __doc__, of_promise("calendar-invalid"))

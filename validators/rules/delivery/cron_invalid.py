@@ -36,8 +36,7 @@ from dq.contracts import extension
 from dq.contracts.model import Quality, SlaProperty
 from dq.contracts.schedule.clock import parse
 from dq.contracts.shared.outcome import TextFault as NotASchedule
-from dq.validators.facts import of_promise
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, of_promise
 
 
 def check(contract: Contract, context: Context) -> Faults:

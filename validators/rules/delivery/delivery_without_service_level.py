@@ -17,8 +17,7 @@ Good:
 Mend: Write the `id` of one of the entries of `slaProperties`.
 """
 
-from dq.validators.facts import unmatched_terms
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, unmatched_terms
 
 
 def check(contract: Contract, _context: Context) -> Faults:

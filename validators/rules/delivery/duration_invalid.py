@@ -31,7 +31,6 @@ Good:
 Mend: Write a whole number and a unit: 45m, 2h, 3d, 1w; or ISO 8601, such as PT45M.
 """
 
-from dq.validators.facts import of_promise
-from dq.validators.rule import Rule, Severity
+from dq.validators.rule import Rule, Severity, of_promise
 
 RULE = Rule("duration-invalid", Severity.ERROR, __doc__, of_promise("duration-invalid"))

@@ -35,8 +35,7 @@ from datetime import datetime, timedelta
 
 from dq.contracts.schedule.clock import shortest_gap
 from dq.contracts.slo import Slo
-from dq.validators.facts import of_each
-from dq.validators.rule import Faults, Rule, Severity, fault
+from dq.validators.rule import Faults, Rule, Severity, fault, of_each
 
 
 def judge(slo: Slo, now: datetime) -> Faults:

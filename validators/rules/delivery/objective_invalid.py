@@ -31,7 +31,6 @@ Good:
 Mend: Write a percentage above 0 and up to 100, such as 95%.
 """
 
-from dq.validators.facts import of_promise
-from dq.validators.rule import Rule, Severity
+from dq.validators.rule import Rule, Severity, of_promise
 
 RULE = Rule("objective-invalid", Severity.ERROR, __doc__, of_promise("objective-invalid"))

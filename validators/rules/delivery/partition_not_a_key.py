@@ -43,8 +43,7 @@ from datetime import datetime
 
 from dq.contracts.shared.outcome import suggestion
 from dq.contracts.slo import Slo
-from dq.validators.facts import of_each
-from dq.validators.rule import Faults, Rule, Severity, fault
+from dq.validators.rule import Faults, Rule, Severity, fault, of_each
 
 
 def judge(slo: Slo, _now: datetime) -> Faults:

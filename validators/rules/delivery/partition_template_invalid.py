@@ -39,7 +39,6 @@ Good:
 Mend: Write `{due:%Y-%m-%d}`, or with civil arithmetic `{due - 1d:%Y-%m-%d}`; units are m h d w mo y.
 """
 
-from dq.validators.facts import of_promise
-from dq.validators.rule import Rule, Severity
+from dq.validators.rule import Rule, Severity, of_promise
 
 RULE = Rule("partition-template-invalid", Severity.ERROR, __doc__, of_promise("partition-template-invalid"))

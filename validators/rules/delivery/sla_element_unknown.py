@@ -24,8 +24,7 @@ from dq.contracts import extension
 from dq.contracts.model import Node, SlaProperty
 from dq.contracts.shared.outcome import suggestion
 from dq.validators.context import name_paths
-from dq.validators.facts import of_promise
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, of_promise
 
 
 def check(contract: Contract, context: Context) -> Faults:

@@ -17,8 +17,7 @@ from dq.contracts import odcs
 from dq.contracts.model import SlaProperty
 from dq.contracts.shared.outcome import TextFault as NoDuration
 from dq.contracts.shared.outcome import parse_duration
-from dq.validators.facts import fits, shown
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits, shown
 
 
 def check(contract: Contract, _context: Context) -> Faults:

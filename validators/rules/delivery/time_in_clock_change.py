@@ -36,8 +36,7 @@ from datetime import datetime, timedelta
 
 from dq.contracts.schedule.clock import Note, dst_hazards
 from dq.contracts.slo import Slo
-from dq.validators.facts import of_each
-from dq.validators.rule import Faults, Rule, Severity, fault
+from dq.validators.rule import Faults, Rule, Severity, fault, of_each
 
 
 def judge(slo: Slo, now: datetime) -> Faults:

@@ -14,8 +14,7 @@ Mend: Add `unit`: s, min, h, d, w, mo or y.
 """
 
 from dq.contracts import odcs
-from dq.validators.facts import fits
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fits
 
 
 def check(contract: Contract, _context: Context) -> Faults:

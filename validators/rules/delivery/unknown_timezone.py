@@ -32,7 +32,6 @@ Mend: Write a name of the IANA database, such as Europe/Berlin; fixed abbreviati
 because they do not follow the clock that people see.
 """
 
-from dq.validators.facts import of_promise
-from dq.validators.rule import Rule, Severity
+from dq.validators.rule import Rule, Severity, of_promise
 
 RULE = Rule("unknown-timezone", Severity.ERROR, __doc__, of_promise("unknown-timezone"))

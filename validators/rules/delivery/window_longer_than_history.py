@@ -35,8 +35,7 @@ Mend: Shorten the window to 400 days or less.
 from datetime import datetime
 
 from dq.contracts.slo import HISTORY_KEPT, Slo
-from dq.validators.facts import of_each
-from dq.validators.rule import Faults, Rule, Severity, fault
+from dq.validators.rule import Faults, Rule, Severity, fault, of_each
 
 
 def judge(slo: Slo, _: datetime) -> Faults:

@@ -16,8 +16,7 @@ Mend: Write ISO 8601, such as "2026-12-31" or "2026-12-31T00:00:00Z", in quotes.
 
 import datetime as dt
 
-from dq.validators.facts import fits, shown
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits, shown
 
 # Service levels whose value is a moment.
 _MOMENTS = ("generalavailability", "endofsupport", "endoflife")

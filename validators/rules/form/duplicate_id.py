@@ -19,8 +19,7 @@ from collections.abc import Sequence
 
 from dq.contracts.model import Node
 from dq.validators.context import alike, note, sibling_nodes
-from dq.validators.facts import of_promise
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, of_promise
 
 # Deliveries without an id go by their property; those with the same id stand among the siblings.
 _PROMISES = of_promise("duplicate-id")

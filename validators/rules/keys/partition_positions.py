@@ -20,7 +20,6 @@ Good:
 Mend: Number the partition columns 1, 2, 3 … in the order of the folders.
 """
 
-from dq.validators.facts import PARTITION, of_key
-from dq.validators.rule import Rule, Severity
+from dq.validators.rule import PARTITION, Rule, Severity, of_key
 
 RULE = Rule("partition-positions", Severity.WARNING, __doc__, of_key(PARTITION))

@@ -19,7 +19,6 @@ Good:
 Mend: Number the columns of the primary key 1, 2, 3 … in their order.
 """
 
-from dq.validators.facts import PRIMARY, of_key
-from dq.validators.rule import Rule, Severity
+from dq.validators.rule import PRIMARY, Rule, Severity, of_key
 
 RULE = Rule("primary-key-positions", Severity.WARNING, __doc__, of_key(PRIMARY))

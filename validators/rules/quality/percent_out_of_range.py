@@ -21,8 +21,7 @@ Good:
 Mend: Write a number from 0 to 100.
 """
 
-from dq.validators.facts import fits
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits
 
 
 def check(_contract: Contract, context: Context) -> Faults:

@@ -19,8 +19,7 @@ Mend: Write one SELECT, or WITH … SELECT, that gives one number. The check of 
 once more, before it runs anything.
 """
 
-from dq.validators.facts import refused
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, refused
 
 
 def check(contract: Contract, context: Context) -> Faults:

@@ -20,8 +20,7 @@ Mend: Write what the message says. docs/how-to/check-data.md tells what SQL may 
 instead of the rest.
 """
 
-from dq.validators.facts import refused, refused_scopes
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, refused, refused_scopes
 
 
 def check(contract: Contract, context: Context) -> Faults:

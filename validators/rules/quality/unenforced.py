@@ -25,8 +25,7 @@ Mend: Write what the reason asks for. What is only meant for readers is `type: t
 error with `unenforced: error`, or turns it off.
 """
 
-from dq.validators.facts import unmatched_terms
-from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
+from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity, unmatched_terms
 
 
 def check(contract: Contract, context: Context) -> Faults:
