@@ -16,7 +16,7 @@ from dq.contracts.access.files import FileRefused
 from dq.contracts.extension import Scope
 from dq.contracts.model import Contract, CustomProperty, Node, Quality, SchemaObject
 from dq.contracts.odcs import Version
-from dq.contracts.shared.outcome import Location, Severity, nearest
+from dq.contracts.shared.outcome import Location, Severity, nearest, one_of, suggestion
 from dq.contracts.slo import Slo
 from dq.contracts.subscriptions import Subscription
 from dq.validators.context import Argument, Context, Entry, QualityPlace, Registry, Subscribed
@@ -25,28 +25,20 @@ if TYPE_CHECKING:
     from dq.contracts.sql.guard import Guarded, Refused
 
 
+# What most rules need besides what stands here.
 __all__ = [
     "Argument",
-    "Check",
     "Context",
     "Contract",
     "Entry",
-    "Fault",
-    "Faults",
     "Registry",
-    "Rule",
-    "RuleScope",
     "Severity",
+    "Slo",
     "Subscribed",
     "Subscription",
-    "absence",
-    "among_others",
-    "fault",
-    "form",
-    "item_fault",
-    "of_change",
-    "of_policy",
-    "of_subscription",
+    "nearest",
+    "one_of",
+    "suggestion",
 ]
 
 

@@ -17,8 +17,7 @@ Good:
 Mend: Use an option of the type, or correct `logicalType`.
 """
 
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault, suggestion
 
 _RANGE = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _TIMES = (*_RANGE, "format", "timezone", "defaultTimezone")

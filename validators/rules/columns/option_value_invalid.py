@@ -23,8 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dq.contracts.model import Property, TypeOptions
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault, suggestion
 
 _FORMATS = {
     "integer": ("i8", "i16", "i32", "i64", "i128", "u8", "u16", "u32", "u64", "u128"),

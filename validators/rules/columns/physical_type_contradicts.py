@@ -18,8 +18,7 @@ Mend: Correct the one that is wrong.
 """
 
 from dq.contracts import types
-from dq.contracts.shared.outcome import one_of
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake, one_of
 
 
 def check(contract: Contract, context: Context) -> Faults:

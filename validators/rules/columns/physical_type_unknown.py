@@ -21,8 +21,7 @@ import re
 
 from dq.contracts import types
 from dq.contracts.model import Property
-from dq.contracts.shared.outcome import nearest
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest, on_lake
 
 # Types of other engines, as people write them -> ours.
 _MEANT = {

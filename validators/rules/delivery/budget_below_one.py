@@ -35,8 +35,7 @@ from datetime import datetime
 from itertools import islice
 from math import ceil
 
-from dq.contracts.slo import Slo
-from dq.validators.rule import Faults, Rule, Severity, fault, of_each
+from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
 
 # Nobody counts further by hand either: beyond it the objective is taken to be meant.
 MOST = 10_000

@@ -33,8 +33,7 @@ Mend: Add the free days to come, and move `valid_until`.
 
 from datetime import datetime
 
-from dq.contracts.slo import Slo
-from dq.validators.rule import Faults, Rule, Severity, fault, of_each
+from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
 
 
 def judge(slo: Slo, now: datetime) -> Faults:

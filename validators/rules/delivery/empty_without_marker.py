@@ -33,8 +33,7 @@ Mend: Let a receipt, a marker or a commit say that it came.
 
 from datetime import datetime
 
-from dq.contracts.slo import Slo
-from dq.validators.rule import Faults, Rule, Severity, fault, of_each
+from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
 
 
 def judge(slo: Slo, _now: datetime) -> Faults:

@@ -34,8 +34,7 @@ Mend: Shorten the grace, or promise less often.
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule.clock import shortest_gap
-from dq.contracts.slo import Slo
-from dq.validators.rule import Faults, Rule, Severity, fault, of_each
+from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
 
 
 def judge(slo: Slo, now: datetime) -> Faults:

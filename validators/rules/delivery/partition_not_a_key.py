@@ -41,9 +41,7 @@ Mend: Name a column with `partitioned: true`, or mark the column so.
 
 from datetime import datetime
 
-from dq.contracts.shared.outcome import suggestion
-from dq.contracts.slo import Slo
-from dq.validators.rule import Faults, Rule, Severity, fault, of_each
+from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each, suggestion
 
 
 def judge(slo: Slo, _now: datetime) -> Faults:

@@ -22,9 +22,8 @@ Mend: Write the name of an object, or `object.property`; separate several by com
 
 from dq.contracts import extension
 from dq.contracts.model import Node, SlaProperty
-from dq.contracts.shared.outcome import suggestion
 from dq.validators.context import name_paths
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, of_promise
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, of_promise, suggestion
 
 
 def check(contract: Contract, context: Context) -> Faults:

@@ -14,8 +14,7 @@ Mend: Correct the spelling, or choose a name that cannot be taken for one of ODC
 """
 
 from dq.contracts import odcs
-from dq.contracts.shared.outcome import nearest
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
 
 
 def check(contract: Contract, _context: Context) -> Faults:

@@ -35,8 +35,7 @@ this rule off for the contract's domain: the policy `dst` says what is done.
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule.clock import Note, dst_hazards
-from dq.contracts.slo import Slo
-from dq.validators.rule import Faults, Rule, Severity, fault, of_each
+from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
 
 
 def judge(slo: Slo, now: datetime) -> Faults:

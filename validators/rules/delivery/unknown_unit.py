@@ -14,8 +14,7 @@ Mend: Write s, min, h, d, w, mo or y, or the word in full.
 """
 
 from dq.contracts import odcs
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
 
 
 def check(contract: Contract, _context: Context) -> Faults:

@@ -22,8 +22,7 @@ from collections.abc import Sequence
 
 from dq.contracts import extension
 from dq.contracts.model import CustomProperty, Extensible
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
 
 # What belongs where, in the words of a message.
 _PLACES = {

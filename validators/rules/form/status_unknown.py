@@ -11,8 +11,7 @@ Good:
 Mend: Write proposed, draft, active, deprecated or retired.
 """
 
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
 
 KNOWN = ("proposed", "draft", "active", "deprecated", "retired")
 

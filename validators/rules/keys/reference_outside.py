@@ -26,8 +26,7 @@ Mend: Correct the name, or validate the folder that holds the other contract as 
 
 from posixpath import basename
 
-from dq.contracts.shared.outcome import nearest
-from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
+from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others, nearest
 
 
 def check(one: Entry, registry: Registry) -> Faults:

@@ -21,9 +21,8 @@ Good:
 Mend: Write `object.property`, or `schema/<id>/properties/<id>`.
 """
 
-from dq.contracts.shared.outcome import nearest
 from dq.validators.context import by_id, leaves, name_paths
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
 
 
 def check(contract: Contract, context: Context) -> Faults:

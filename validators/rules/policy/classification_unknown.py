@@ -17,8 +17,7 @@ Good:
 Mend: Use one of the policy's classifications. Without such a list, any word will do.
 """
 
-from dq.contracts.shared.outcome import one_of, suggestion
-from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault, one_of, suggestion
 
 KNOWN: Argument[tuple[str, ...]] = Argument(
     "classifications", (), "The words that may be used, in any case; an empty list allows every word."

@@ -21,8 +21,7 @@ Good:
 Mend: Write the names of properties of this object.
 """
 
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
 
 
 def check(_contract: Contract, context: Context) -> Faults:

@@ -17,8 +17,7 @@ Good:
 Mend: Use a metric of the library, or a rule of `type: sql`.
 """
 
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
 
 METRICS = ("nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount")
 

@@ -20,8 +20,7 @@ Mend: Write `{object}` for the table and `{property}` for the column.
 
 import re
 
-from dq.contracts.shared.outcome import nearest
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
 
 _PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}")
 _MEANT = {

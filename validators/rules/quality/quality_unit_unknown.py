@@ -21,8 +21,7 @@ Good:
 Mend: Write `rows` or `percent`.
 """
 
-from dq.contracts.shared.outcome import nearest
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
 
 
 def check(_contract: Contract, context: Context) -> Faults:

@@ -17,8 +17,7 @@ Good:
 Mend: Write one of the four words.
 """
 
-from dq.contracts.shared.outcome import nearest
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
 
 _MEANT = {
     "warn": "warning", "low": "info", "minor": "info", "medium": "warning", "high": "error",

@@ -24,8 +24,7 @@ Mend: Write the column as the schema names it, or add it to the schema.
 
 from dq.contracts.access.data_location import formats
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, read_columns
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, read_columns, suggestion
 
 
 def check(contract: Contract, context: Context) -> Faults:

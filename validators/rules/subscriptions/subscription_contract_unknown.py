@@ -12,8 +12,16 @@ Mend: Write the `id` of the contract, and the first number of its `version`. Whe
 out of the registry, move its consumers to the next one first.
 """
 
-from dq.contracts.shared.outcome import suggestion
-from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
+from dq.validators.rule import (
+    Faults,
+    Rule,
+    Severity,
+    Subscribed,
+    Subscription,
+    fault,
+    of_subscription,
+    suggestion,
+)
 
 
 def subscribed(one: Subscription, among: Subscribed) -> Faults:

@@ -16,9 +16,17 @@ ways. A column whose name is a keyword stands in back quotes. A subscription wit
 single object.
 """
 
-from dq.contracts.shared.outcome import suggestion
 from dq.contracts.subscriptions import covered
-from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
+from dq.validators.rule import (
+    Faults,
+    Rule,
+    Severity,
+    Subscribed,
+    Subscription,
+    fault,
+    of_subscription,
+    suggestion,
+)
 
 _KEY = "rowFilter"
 
