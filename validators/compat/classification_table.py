@@ -8,18 +8,25 @@ from datetime import date, timedelta
 
 from dq.contracts.diff.element import Change, ElementKind, Fires, Motion, date_of
 from dq.contracts.diff.normalize import COORDINATES, RuleThreshold
-from dq.validators.compat import classification as partitions
-from dq.validators.compat import classification as schema_changes
-from dq.validators.compat import classification as types
 from dq.validators.compat.classification import (
     Bump,
     Judgement,
     Level,
     Setting,
+    grain,
+    is_partition_key,
+    logical,
     neutral,
+    ordered,
+    partition,
+    physical,
     policy,
+    presence,
+    renamed,
     replace,
     strengthen,
+    table_presence,
+    table_renamed,
     weaken,
 )
 
@@ -251,31 +258,24 @@ def classification(change: Change, setting: Setting) -> Judgement:
 
 def text_format(change: Change, setting: Setting) -> Judgement:
     """The format of a text, or how a date is written; the grain of a partition."""
-    if types.is_partition_key(change, setting):
-        return schema_changes.grain(change, setting)
-    logical = change.new.normal("logicalType") if change.new else None
-    text = logical in ("string", None)
+    if is_partition_key(change, setting):
+        return grain(change, setting)
+    type_ = change.new.normal("logicalType") if change.new else None
+    text = type_ in ("string", None)
     if change.action is Motion.ADDED:
         return strengthen("pattern-added") if text else strengthen("type-declared", Level.INFO)
     if change.action is Motion.REMOVED:
         return weaken("pattern-removed") if text else weaken("type-undeclared", Level.WARN)
-    return replace("pattern-changed", Level.WARN) if logical == "string" else replace("type-format-changed")
+    return replace("pattern-changed", Level.WARN) if type_ == "string" else replace("type-format-changed")
 
 
-_SMALLER = Measured(smaller_is_better=True)
-_LARGER = Measured(smaller_is_better=False)
+_SMALLER = (
+    "latency", "frequency", "errorRate", "timeToDetect", "timeToNotify", "timeToRepair", "timeOfAvailability",
+    "generalAvailability",
+)  # fmt: skip
 _DIRECTIONS: Mapping[str, Measured] = {
-    "latency": _SMALLER,
-    "frequency": _SMALLER,
-    "errorRate": _SMALLER,
-    "timeToDetect": _SMALLER,
-    "timeToNotify": _SMALLER,
-    "timeToRepair": _SMALLER,
-    "timeOfAvailability": _SMALLER,
-    "generalAvailability": _SMALLER,
-    "availability": _LARGER,
-    "throughput": _LARGER,
-    "retention": _LARGER,
+    **dict.fromkeys(_SMALLER, Measured(smaller_is_better=True)),
+    **dict.fromkeys(("availability", "throughput", "retention"), Measured(smaller_is_better=False)),
 }
 END_DATES = ("endOfSupport", "endOfLife")
 
@@ -371,32 +371,23 @@ _UNIT = Presence(
 
 _CONTRACT: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
-    "apiVersion": _DOCUMENTED,
+    **dict.fromkeys(("apiVersion", "context", "contractCreatedTs"), _DOCUMENTED),
+    **dict.fromkeys(("name", "tenant", "domain", "dataProduct"), _NAMED),
     "id": Same(weaken("contract-id-changed")),
-    "name": _NAMED,
-    "tenant": _NAMED,
-    "domain": _NAMED,
-    "dataProduct": _NAMED,
-    "context": _DOCUMENTED,
-    "contractCreatedTs": _DOCUMENTED,
     "team": _CONTACT,
 }
 _OBJECT: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
-    "": schema_changes.table_presence,
-    "column": schema_changes.table_renamed,
-    "id": _TABLE_LABEL,
-    "name": _TABLE_LABEL,
+    "": table_presence,
+    "column": table_renamed,
+    **dict.fromkeys(("id", "name"), _TABLE_LABEL),
+    **dict.fromkeys(("synonyms", "dataGranularityDescription", "context"), _DOCUMENTED),
     "businessName": _TABLE_TITLE,
-    "synonyms": _DOCUMENTED,
-    "dataGranularityDescription": _DOCUMENTED,
-    "context": _DOCUMENTED,
     "deprecated": flag(neutral("status-deprecated"), neutral("status-reactivated")),
-    "physicalType": Same(replace("table-kind-changed", Level.WARN)),
-    "logicalType": Same(replace("table-kind-changed", Level.WARN)),
-    "order": schema_changes.ordered,
+    **dict.fromkeys(("physicalType", "logicalType"), Same(replace("table-kind-changed", Level.WARN))),
+    "order": ordered,
     "primaryKey": primary_key,
-    "partition": partitions.partition,
+    "partition": partition,
     "allowedValues": allowed_values,
     "dataset.additionalColumns": Ranked(
         ("forbid", "warn", "allow"),
@@ -404,100 +395,67 @@ _OBJECT: Mapping[str, Comparator] = {
         strengthen("custom-property-changed", Level.WARN, "Columns that no one promised are found now."),
         absent="warn",
     ),
-    "dataset.compatibility": _CUSTOM,
-    "dataset.partitionIndexes": _CUSTOM,
+    **dict.fromkeys(("dataset.compatibility", "dataset.partitionIndexes"), _CUSTOM),
     "dataset.marker": Same(
         replace("server-location-changed", Level.WARN, "Consumers may wait for the marker.")
     ),
     "dataset.format": _FORMAT,
 }
 _OPTIONS: Mapping[str, Comparator] = {
-    "minimum": Bound(upper=False),
-    "minLength": Bound(upper=False),
-    "minItems": Bound(upper=False),
-    "minProperties": Bound(upper=False),
-    "maximum": Bound(upper=True),
-    "maxLength": Bound(upper=True),
-    "maxItems": Bound(upper=True),
-    "maxProperties": Bound(upper=True),
+    **dict.fromkeys(("minimum", "minLength", "minItems", "minProperties"), Bound(upper=False)),
+    **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), Bound(upper=True)),
     "multipleOf": multiple,
     "uniqueItems": flag(strengthen("bound-added"), weaken("bound-removed")),
     "pattern": Presence(
         strengthen("pattern-added"), weaken("pattern-removed"), replace("pattern-changed", Level.WARN)
     ),
     "format": text_format,
-    "timezone": Same(replace("type-timezone-changed")),
-    "defaultTimezone": Same(replace("type-timezone-changed")),
-    "dimensions": Same(replace("type-changed")),
-    "elementType": Same(replace("type-changed")),
-    "distanceMetric": _MEANING,
-    "embeddingModel": _MEANING,
-    "embeddingModelVersion": _MEANING,
-    "normalized": _MEANING,
+    **dict.fromkeys(("timezone", "defaultTimezone"), Same(replace("type-timezone-changed"))),
+    **dict.fromkeys(("dimensions", "elementType"), Same(replace("type-changed"))),
+    **dict.fromkeys(("distanceMetric", "embeddingModel", "embeddingModelVersion", "normalized"), _MEANING),
 }
 _PROPERTY: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
     **{f"logicalTypeOptions.{key}": comparator for key, comparator in _OPTIONS.items()},
-    "": schema_changes.presence,
-    "column": schema_changes.renamed,
-    "id": _COLUMN_LABEL,
-    "name": _COLUMN_LABEL,
+    "": presence,
+    "column": renamed,
+    **dict.fromkeys(("id", "name", "semanticType"), _COLUMN_LABEL),
+    **dict.fromkeys(("synonyms", "examples", "enumLabels"), _DOCUMENTED),
+    **dict.fromkeys(("transformSourceObjects", "transformLogic", "transformDescription"), _DOCUMENTED),
     "businessName": _COLUMN_TITLE,
-    "synonyms": _DOCUMENTED,
-    "examples": _DOCUMENTED,
-    "transformSourceObjects": _DOCUMENTED,
-    "transformLogic": _DOCUMENTED,
-    "transformDescription": _DOCUMENTED,
-    "semanticType": _COLUMN_LABEL,
     "criticalDataElement": _TAGS,
     "encryptedName": Same(replace("column-renamed", Level.WARN, "The encrypted column has another name.")),
     "deprecated": _DEPRECATED,
-    "logicalType": types.logical,
-    "physicalType": types.physical,
+    "logicalType": logical,
+    "physicalType": physical,
     "required": flag(strengthen("required-added"), weaken("required-removed")),
     "unique": flag(strengthen("unique-added"), weaken("unique-removed")),
     "classification": classification,
     "allowedValues": allowed_values,
-    "enumLabels": _DOCUMENTED,
-    "order": schema_changes.ordered,
-    "customProperties.unit": _UNIT,
-    "customProperties.currency": _UNIT,
+    "order": ordered,
+    **dict.fromkeys(("customProperties.unit", "customProperties.currency"), _UNIT),
 }
 _QUALITY: Mapping[str, Comparator] = {
     **dict.fromkeys(_DOCUMENTATION, _RULE_LABEL),
     "": quality_presence,
-    "id": _RULE_LABEL,
-    "name": _RULE_LABEL,
-    "dimension": _RULE_LABEL,
-    "method": _RULE_LABEL,
-    "businessImpact": _RULE_LABEL,
-    "scheduler": _RULE_LABEL,
-    "schedule": _RULE_LABEL,
+    **dict.fromkeys(("id", "name", "dimension", "method", "businessImpact"), _RULE_LABEL),
+    **dict.fromkeys(("scheduler", "schedule"), _RULE_LABEL),
     "severity": Ranked(
         ("info", "warning", "error", "critical"),
         strengthen("quality-tightened", Level.WARN),
         weaken("quality-relaxed", Level.WARN),
         absent="error",
     ),
-    "type": quality_subject,
-    "metric": quality_subject,
-    "query": _RULE,
-    "text": _RULE,
-    "engine": _RULE,
-    "implementation": _RULE,
-    "arguments": _RULE,
+    **dict.fromkeys(("type", "metric"), quality_subject),
+    **dict.fromkeys(("query", "text", "engine", "implementation", "arguments", "scope.*"), _RULE),
     "validValues": allowed_values,
     "threshold": threshold,
-    "scope.*": _RULE,
 }
 _DELIVERY: Mapping[str, Comparator] = {
     "grace": Measured(smaller_is_better=True),
     "objective": Measured(smaller_is_better=False),
-    "window": _SLA,
-    "giveUpAfter": _SLA_LABEL,
-    "evidence": _SLA_LABEL,
-    "severity": _SLA_LABEL,
-    "partition": _SLA,
+    **dict.fromkeys(("window", "partition"), _SLA),
+    **dict.fromkeys(("giveUpAfter", "evidence", "severity"), _SLA_LABEL),
     "empty": Ranked(
         ("allowed", "forbidden"),
         strengthen("sla-tightened", Level.WARN),
@@ -510,12 +468,9 @@ _SLAS: Mapping[str, Comparator] = {
     **{f"delivery.{key}": comparator for key, comparator in _DELIVERY.items()},
     "": sla_presence,
     "column": Same(replace("sla-removed", note="Another one has its id.")),
-    "id": _SLA_LABEL,
+    **dict.fromkeys(("id", "driver", "scheduler"), _SLA_LABEL),
+    **dict.fromkeys(("valueExt", "element"), _SLA),
     "level": sla_level,
-    "valueExt": _SLA,
-    "element": _SLA,
-    "driver": _SLA_LABEL,
-    "scheduler": _SLA_LABEL,
     "schedule": schedule,
     "delivery": Presence(strengthen("sla-tightened", Level.WARN), weaken("sla-relaxed"), _SLA.always),
 }
@@ -523,26 +478,16 @@ _SERVER: Mapping[str, Comparator] = {
     **dict.fromkeys(_DOCUMENTATION, _SERVER_LABEL),
     **dict.fromkeys(COORDINATES, _LOCATION),
     "": server_presence,
-    "column": _SERVER_LABEL,
-    "id": _SERVER_LABEL,
-    "server": _SERVER_LABEL,
-    "environment": _SERVER_LABEL,
-    "workgroup": _SERVER_LABEL,
-    "stagingDir": _SERVER_LABEL,
+    **dict.fromkeys(("column", "id", "server", "environment", "workgroup", "stagingDir"), _SERVER_LABEL),
+    **dict.fromkeys(("format", "delimiter", "encoding", "csv"), _FORMAT),
     "type": _LOCATION,
-    "format": _FORMAT,
-    "delimiter": _FORMAT,
-    "encoding": _FORMAT,
-    "csv": _FORMAT,
 }
 _ROLE: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
     "": Presence(_OWNED.always, weaken("role-removed", Level.WARN), _OWNED.always),
     "column": Same(weaken("role-removed", Level.WARN, "It has another name.")),
-    "id": _OWNED,
+    **dict.fromkeys(("id", "firstLevelApprovers", "secondLevelApprovers"), _OWNED),
     "access": Same(weaken("role-removed", Level.WARN, "It gives other access.")),
-    "firstLevelApprovers": _OWNED,
-    "secondLevelApprovers": _OWNED,
 }
 _SUPPORT: Mapping[str, Comparator] = {
     **dict.fromkeys(_DOCUMENTATION, _OWNED),
