@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -280,7 +280,28 @@ class Aspect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ChangePlace:
+    """What a judgement is about: a change of the diff, or a fact about the whole contract."""
+
+    contract: str
+    path: str
+    attribute: str
+    before: object
+    after: object
+    at: Location
+    at_before: Location
+    pointer: str = ""
+
+    @staticmethod
+    def of(change: Change, contract: str) -> ChangePlace:
+        """The place of a change."""
+        before, after = change.shown()
+        spots = (change.at_after, change.at_before, change.pointer)
+        return ChangePlace(contract, change.path, change.attribute, before, after, *spots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged(ChangePlace):
     """One change and all that a reviewer asks about it.
 
     `before` and `after` are as the files have them. `at` is in the new file, or where the removed part's
@@ -293,11 +314,6 @@ class Judged:
     """
 
     rule: str
-    contract: str
-    path: str
-    attribute: str
-    before: object
-    after: object
     effect: Effect
     level: Level
     mode: Mode
@@ -305,9 +321,6 @@ class Judged:
     bump: Bump
     note: str
     who: tuple[str, ...]
-    at: Location
-    at_before: Location
-    pointer: str = ""
     against: str = ""
     waived: str = ""
     required_version: str = ""
@@ -397,27 +410,6 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePlace:
-    """What a judgement is about: a change of the diff, or a fact about the whole contract."""
-
-    contract: str
-    path: str
-    attribute: str
-    before: object
-    after: object
-    at: Location
-    at_before: Location
-    pointer: str = ""
-
-    @staticmethod
-    def of(change: Change, contract: str) -> ChangePlace:
-        """The place of a change."""
-        before, after = change.shown()
-        spots = (change.at_after, change.at_before, change.pointer)
-        return ChangePlace(contract, change.path, change.attribute, before, after, *spots)
-
-
 def judged(
     judgement: Judgement,
     place: ChangePlace,
@@ -435,12 +427,8 @@ def judged(
     named = list(dict.fromkeys(f"consumer {one.team}" for one in consumers))
     engine = [f"engine {judgement.engine}"] if judgement.engine else []
     return Judged(
+        *(getattr(place, field.name) for field in fields(ChangePlace)),
         rule=judgement.rule,
-        contract=place.contract,
-        path=place.path,
-        attribute=place.attribute,
-        before=place.before,
-        after=place.after,
         effect=judgement.effect,
         level=judgement.level,
         mode=mode,
@@ -450,9 +438,6 @@ def judged(
         who=(*hit, *engine, *named),
         consumers=consumers,
         asked="consumers" in hit and asked,
-        at=place.at,
-        at_before=place.at_before,
-        pointer=place.pointer,
     )
 
 
@@ -543,23 +528,20 @@ def apply_waivers(changes: Iterable[Judged], waivers: Iterable[Waiver], today: d
         if waiver is None or change.level is Level.INFO:
             found.append(change)
         elif waiver.expires is not None and waiver.expires < today:
-            found += [change, _expired(change, waiver)]
+            expired = replace(
+                change,
+                rule="accept-expired",
+                effect=Effect.POLICY,
+                level=Level.ERROR,
+                verdict=Verdict.BREAK,
+                who=("registry",),
+                note=f"The waiver of {waiver.rule} ended on {waiver.expires}.",
+            )
+            found += [change, expired]
         else:
             reason = " ".join(part for part in (waiver.reason, f"({waiver.by})" if waiver.by else "") if part)
             found.append(lowered(change, Bump.MINOR, waived=reason or "waived"))
     return found
-
-
-def _expired(change: Judged, waiver: Waiver) -> Judged:
-    return replace(
-        change,
-        rule="accept-expired",
-        effect=Effect.POLICY,
-        level=Level.ERROR,
-        verdict=Verdict.BREAK,
-        who=("registry",),
-        note=f"The waiver of {waiver.rule} ended on {waiver.expires}.",
-    )
 
 
 # Judged changes as findings, so that they stand beside what else is wrong, each on its line.

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dq.contracts.diff.element import Change, ElementKind, FlatElement, changes, date_of, name_of
+from dq.contracts.diff.element import ElementKind, FlatElement, changes, date_of, name_of
 from dq.contracts.diff.normalize import normalise
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Identity, Node
@@ -317,15 +317,11 @@ def content(before: Contract, after: Contract, terms: DiffTerms) -> list[Judged]
         if change.kind is ElementKind.CONTRACT and change.attribute in classification_table.BY_POLICY:
             continue
         judgement = classification_table.classify(change, setting)
-        found.append(_of(change, judgement, before, terms))
+        place, mode = ChangePlace.of(change, before.id), _mode(before, change.object_name, terms)
+        found.append(_judged(judgement, place, before, terms, mode))
     # A column whose type changes says so twice, logically and physically: one mistake, one finding.
     physical = {(one.path, one.rule) for one in found if one.attribute == "physicalType"}
     return [one for one in found if one.attribute != "logicalType" or (one.path, one.rule) not in physical]
-
-
-def _of(change: Change, judgement: Judgement, contract: Contract, terms: DiffTerms) -> Judged:
-    mode = _mode(contract, change.object_name, terms)
-    return _judged(judgement, ChangePlace.of(change, contract.id), contract, terms, mode)
 
 
 def _judged(
@@ -384,9 +380,7 @@ def _reused(change: Judged, old: Contract, between: Sequence[Contract]) -> Judge
     if not away or change.path not in _columns(old):
         return change
     judgement = replaced("column-name-reused", note="The name was dropped in between.")
-    what = (change.contract, change.path, change.attribute, change.before, change.after)
-    place = ChangePlace(*what, change.at, change.at_before, change.pointer)
-    return judged(judgement, place, change.mode)
+    return judged(judgement, change, change.mode)
 
 
 def _columns(contract: Contract) -> set[str]:
@@ -431,7 +425,8 @@ def compare(
     found: list[Judged] = []
     required: list[str | None] = []
     for file in invalid:
-        found.append(_note(policy("base-invalid", Level.WARN), file, Location(file), terms))
+        place = ChangePlace(file, "", "", None, None, Location(file), Location(file))
+        found.append(judged(policy("base-invalid", Level.WARN), place, terms.mode or Mode.FORWARD))
     for key, twins in new.items():
         for twin in twins[1:]:
             found.append(_contract(policy("contract-id-duplicate"), twin, twin, terms))
@@ -439,7 +434,8 @@ def compare(
         found += found_
         required.append(version)
     for key, gone in old.items():
-        if key not in new and not _continued(gone[0], old, new):
+        continued = (_predecessor(new[added][0], old, new) is gone[0] for added in new.keys() - old.keys())
+        if key not in new and not any(continued):
             found += compare_one_sided(gone[0], None, terms).changes
     versions = [one for one in required if one is not None]
     return comparison(found, versions[0] if len(versions) == 1 else None)
@@ -474,19 +470,16 @@ def _one(
     if key in old:
         others = [one for ones in new.values() for one in ones]
         return [*changes, *_moved(source, contract, others, terms, mentions)], made.required_version
-    if source.id == contract.id and not _announced(changes):
+    breaks = [one for one in changes if one.verdict is Verdict.BREAK]
+    # The next major may replace what was deprecated long enough before.
+    announced = all(one.rule == "column-removed-deprecated" for one in breaks)
+    if source.id == contract.id and not announced:
         # The old major was overwritten: its consumers lose it without notice, whatever the version says.
         removal = judge_removal(source, terms.today)
         if is_enforced(source, terms.today) or removal.rule != "contract-removed":
             note = f"Version {source.version} was replaced by {contract.version} in its own file."
             changes.append(_contract(removal._replace(note=note), source, contract, terms))
     return changes, made.required_version
-
-
-def _announced(changes: Iterable[Judged]) -> bool:
-    """Whether all that breaks was deprecated long enough before, so that the next major may replace it."""
-    breaks = [one for one in changes if one.verdict.value == "break"]
-    return all(one.rule == "column-removed-deprecated" for one in breaks)
 
 
 def _predecessor(
@@ -499,13 +492,6 @@ def _predecessor(
     same_id = [ones[0] for key, ones in old.items() if key[0] == contract.id and key not in new]
     others = [key for key in new if key[0] == contract.id and key not in old]
     return same_id[-1] if same_id and len(others) == 1 else None
-
-
-def _continued(
-    gone: Contract, old: dict[Identity, list[Contract]], new: dict[Identity, list[Contract]]
-) -> bool:
-    """Whether a contract that is gone was judged as the predecessor of another one."""
-    return any(key not in old and _predecessor(ones[0], old, new) is gone for key, ones in new.items())
 
 
 def _moved(
@@ -549,7 +535,3 @@ def _references(contract: Contract) -> Iterator[str]:
 def _contract(judgement: Judgement, before: Contract, after: Contract, terms: DiffTerms) -> Judged:
     place = ChangePlace(after.id, "", "", before.version, after.version, after.at(), before.at())
     return judged(judgement, place, terms.mode or Mode.FORWARD)
-
-
-def _note(judgement: Judgement, file: str, at: Location, terms: DiffTerms) -> Judged:
-    return judged(judgement, ChangePlace(file, "", "", None, None, at, at), terms.mode or Mode.FORWARD)
