@@ -372,28 +372,18 @@ class TableConflicts:
                     folders.setdefault(table.folder, {}).setdefault(holder.id, []).append((holder, table))
         for holder in every:
             for table in holder.tables:
-                self._compare_names(holder, table, names)
-                self._compare_folders(holder, table, folders)
+                same = _of_another(names.get(table.name, {}), holder.id, table.is_same_table)
+                if same is not None:
+                    self._add(holder, TableConflict(table, same[1], same[0], by_name=True))
+                for folder in table.folder.up() if table.folder is not None else ():
+                    other = _of_another(folders.get(folder, {}), holder.id, table.overlaps)
+                    if other is not None:
+                        self._add(holder, TableConflict(table, other[1], other[0], by_name=False))
+                        self._add(other[0], TableConflict(other[1], table, holder, by_name=False))
 
     def of(self, file: str) -> list[TableConflict]:
         """The conflicts of the contract in this file."""
         return self._by_file.get(file, [])
-
-    def _compare_names(
-        self, holder: TableHolder, table: PromisedTable, names: Mapping[str, _Promises]
-    ) -> None:
-        found = _of_another(names.get(table.name, {}), holder.id, table.is_same_table)
-        if found is not None:
-            self._add(holder, TableConflict(table, found[1], found[0], by_name=True))
-
-    def _compare_folders(
-        self, holder: TableHolder, table: PromisedTable, folders: Mapping[TableFolder, _Promises]
-    ) -> None:
-        for folder in table.folder.up() if table.folder is not None else ():
-            found = _of_another(folders.get(folder, {}), holder.id, table.overlaps)
-            if found is not None:
-                self._add(holder, TableConflict(table, found[1], found[0], by_name=False))
-                self._add(found[0], TableConflict(found[1], table, holder, by_name=False))
 
     def _add(self, holder: TableHolder, conflict: TableConflict) -> None:
         had = self._base.has_name if conflict.by_name else self._base.has_folder

@@ -568,7 +568,15 @@ def lint_paths(
     found = discover(paths) if paths else Discovery(())
     unique = sorted(_named(found.contracts, root).items())
     gate = Gate(rules, policy, today, unenforced, official)
-    judged = parallel_map(unique, _Reader(gate), processes)
+
+    def read_and_judge(named: tuple[str, Found]) -> JudgedFile:
+        file, contract_file = named
+        try:
+            return judge(gate, file, files.read(contract_file))
+        except FileRefused as refused:
+            return judge(gate, file, refused)
+
+    judged = parallel_map(unique, read_and_judge, processes)
     return replace(_linted(gate, judged, subscriptions), passed=found.passed)
 
 
@@ -591,20 +599,6 @@ def lint_files(
     gate = Gate(rules, policy, today, unenforced, official)
     judged = parallel_map(list(contents), lambda one: judge(gate, *one), processes=1)
     return _linted(gate, judged, subscriptions, base)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads and judges one file."""
-
-    gate: Gate
-
-    def __call__(self, named: tuple[str, Found]) -> JudgedFile:
-        file, found = named
-        try:
-            return judge(self.gate, file, files.read(found))
-        except FileRefused as refused:
-            return judge(self.gate, file, refused)
 
 
 def _linted(

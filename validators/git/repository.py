@@ -249,7 +249,15 @@ def converse(
     with TemporaryFile() as file:
         file.write(given)
         file.seek(0)
-        process = _start([program, *where, *literal, *settings, *command], environment, repo.top, file)
+        process = subprocess.Popen(
+            [program, *where, *literal, *settings, *command],
+            env=environment,
+            cwd=repo.top,
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         with _limited(process, repo.seconds, command[0]) as said:
             made = read(cast(IO[bytes], process.stdout))
     if process.returncode not in fine:
@@ -306,18 +314,6 @@ def _kill(process: Process) -> None:
             # It may end between this look and the signal.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-
-
-def _start(command: Sequence[str], environment: Mapping[str, str], folder: Path, given: IO[bytes]) -> Process:
-    return subprocess.Popen(
-        command,
-        env=environment,
-        cwd=folder,
-        stdin=given,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
 
 
 def _named_in(file: Path, seen: os.stat_result, label: bytes) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.extension import Date, Filled
 from dq.contracts.model import PLACE, Node, Open, Place, Scalar, plain, typed
-from dq.contracts.shared.outcome import Finding, Location, Severity, mistake, suggestion
+from dq.contracts.shared.outcome import Finding, Severity, mistake, suggestion
 from dq.contracts.yaml import source
 from dq.validators.policy.custom_rules import OPERATORS, Test, custom_rule, keys_of
 from dq.validators.policy.json_schema import pattern_problem
@@ -258,7 +258,7 @@ def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[t
     if written is None:
         return
     # Imported here: few policies have schemas, and jsonschema takes time to start.
-    from dq.validators.policy.custom_rules import LEVELS, wrong_schema
+    from dq.validators.policy.custom_rules import LEVELS, locate, wrong_schema
 
     for level in LEVELS:
         given = getattr(written, level)
@@ -270,21 +270,9 @@ def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[t
             yield level, schema
         else:
             said, way = wrong
-            at, path = _inside(given, way) or (written.at(level), written.path(level))
+            at, path, _ = locate(written.place, level, given, way)
             message = f"the schema of {level} is no JSON Schema that can be used: {said}."
             findings.append(mistake("unknown-value", message, "Mend the schema.", at, path))
-
-
-def _inside(value: object, way: Sequence[str | int]) -> tuple[Location, str] | None:
-    """Where a part of an open value stands; None where its places do not tell."""
-    found = None
-    for step in way:
-        place = value.get(PLACE) if isinstance(value, dict) else None
-        if not isinstance(place, Place) or not isinstance(value, dict):
-            break
-        found = place.at(str(step)), place.below(str(step))
-        value = value.get(str(step))
-    return found
 
 
 def _says_where(for_: For, findings: list[Finding]) -> bool:
