@@ -25,10 +25,9 @@ from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.sources import Lever, Shortcut, counted, provable, shortcut
 from dq.dataquality.check import by_schema, check
 from dq.dataquality.clauses.clause import Clause, RowScope
-from dq.dataquality.clauses.coverage import JsonObject
+from dq.dataquality.clauses.coverage import JsonObject, in_scope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, then_asked, unmeasured
 from dq.dataquality.clauses.metric_rule import columns_compared
-from dq.dataquality.clauses.preparation import in_scope
 from dq.dataquality.model import column
 from dq.dataquality.model.metric import (
     SCHEMA,

@@ -19,10 +19,9 @@ from dq.dataquality.answers.python_tasks import WORTH_ROWS
 from dq.dataquality.answers.sources import ALL, Lever, ReadOptions
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, RowScope
-from dq.dataquality.clauses.coverage import Account
+from dq.dataquality.clauses.coverage import Account, as_typed, asked_of, select
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf
-from dq.dataquality.clauses.preparation import as_typed, asked_of, select
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion

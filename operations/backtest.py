@@ -14,10 +14,9 @@ from dq.contracts.shared.outcome import DqError, Unreadable
 from dq.dataquality.backtest import Backtest, FoundPartition, Outcome, backtest
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, KindTerms
-from dq.dataquality.clauses.coverage import JsonObject
+from dq.dataquality.clauses.coverage import JsonObject, selected, testable
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.preparation import selected, testable
 from dq.dataquality.request import Request
 from dq.operations.check import Pair, others
 from dq.operations.data_places import located_data

@@ -33,10 +33,10 @@ from dq.dataquality.answers.partition_cache.store import PartLedger
 from dq.dataquality.answers.sources import ALL, Lever
 from dq.dataquality.check import Outline, check, outline
 from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.coverage import refuse_unknown, selected, testable
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.metric_rule import columns_compared
-from dq.dataquality.clauses.preparation import refuse_unknown, selected, testable
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, label
 from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims

@@ -9,11 +9,10 @@ from pathlib import Path
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, UsageError
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import Account, accounts
+from dq.dataquality.clauses.coverage import Account, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
-from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.model.run_context import Unusable
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import MESSAGES

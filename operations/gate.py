@@ -17,9 +17,8 @@ from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity, Unreadable, UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
-from dq.dataquality.clauses.coverage import SILENT, State, accounts, service_levels
+from dq.dataquality.clauses.coverage import SILENT, State, accounts, foreseen, service_levels, untyped
 from dq.dataquality.clauses.kind import Shelf, clauses_of
-from dq.dataquality.clauses.preparation import foreseen, untyped
 from dq.dataquality.model.run_context import Unusable, comparison
 from dq.operations.runtime.context import registry_root
 from dq.operations.subscriptions import gathered, split

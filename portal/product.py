@@ -16,9 +16,8 @@ from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.coverage import Account, State, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.delivery.compliance import Standing, standing
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.results.check_runs import GROUP, Line

@@ -19,10 +19,9 @@ from dq.dataquality.answers.rows import Rows, of_arrow, of_pandas
 from dq.dataquality.check import check, evaluate
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, Extent, ForeignKey, NoResult, Unit
-from dq.dataquality.clauses.coverage import State
+from dq.dataquality.clauses.coverage import Selected, State, asked_of, select
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.metric_rule import measured_by
-from dq.dataquality.clauses.preparation import Selected, asked_of, select
 from dq.dataquality.model.column import columns
 from dq.dataquality.model.predicate import FLOATS, Compare, In, Length, Not
 from dq.dataquality.model.predicate import Path as ColumnPath

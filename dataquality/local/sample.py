@@ -20,9 +20,9 @@ from dq.dataquality.answers.rows import Rows, of_arrow
 from dq.dataquality.check import broken_by_rows, evaluate
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
+from dq.dataquality.clauses.coverage import asked_of, select
 from dq.dataquality.clauses.kind import Shelf, result
 from dq.dataquality.clauses.metric_rule import measured_by
-from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.pandera import unaskable, untestable
 from dq.dataquality.model.column import MASK, classified, field
 from dq.dataquality.model.run_context import Occasion

@@ -16,7 +16,7 @@ from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.statistics.facts import Statistic, counts_rows, distrusted
 from dq.dataquality.check import by_schema
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.preparation import asked_of, select
+from dq.dataquality.clauses.coverage import asked_of, select
 from dq.dataquality.local.table_metadata_store import MetadataFacts, TablePlace
 from dq.dataquality.model.column import field as field_of
 from dq.dataquality.model.run_context import Occasion

@@ -13,9 +13,8 @@ from dq.contracts.odcs import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
-from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.coverage import Account, State, accounts, foreseen
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.preparation import foreseen
 from dq.operations.gate import unenforced
 from dq.validators.lint import lint, rules_of
 

@@ -25,9 +25,8 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import State, accounts
+from dq.dataquality.clauses.coverage import State, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.delivery import replay
 from dq.dataquality.delivery.cycle_store import Excuse, write_receipt
 from dq.dataquality.results import check_runs

@@ -16,9 +16,8 @@ from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Statu
 from dq.contracts.yaml.clause_name import namer
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import State, accounts
+from dq.dataquality.clauses.coverage import State, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.results import check_runs
 from dq.store.engine import open_store

@@ -23,9 +23,9 @@ from dq.dataquality.answers.rows import Rows
 from dq.dataquality.check import check, outline
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.coverage import asked_of
 from dq.dataquality.clauses.kind import answered, asked_by, clauses_of, metrics_of, second_of
 from dq.dataquality.clauses.metric_rule import measured_by
-from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion
 from dq.dataquality.request import Request
 from dq.dataquality.results import check_runs

@@ -20,7 +20,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses import preparation
+from dq.dataquality.clauses import coverage
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, clauses_of
 from dq.dataquality.local.pandera import left_out, schema
@@ -94,7 +94,7 @@ def native(contract: Contract, failed: list[tuple[str, str]]) -> set[str]:
 def mine(kind: CheckKind, example: Example, contract: Contract) -> list[tuple[Clause, str]]:
     """The clauses of the example's kind with the ends that they have on Spark."""
     found = clauses_of(contract, contract.objects[0], {kind.id: kind})
-    tested = preparation.testable(found)
+    tested = coverage.testable(found)
     return list(zip(tested, example.ends.split(), strict=True))
 
 

@@ -20,8 +20,8 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.memory import measure
 from dq.dataquality.answers.rows import of_arrow
 from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.coverage import asked_of
 from dq.dataquality.clauses.kind import answered, metrics_of
-from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.local.pandera import export, schema, unaskable
 from dq.dataquality.model.run_context import NOWHEN
 
