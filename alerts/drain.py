@@ -49,6 +49,7 @@ from dq.alerts.outbox import (
     paused_targets,
     remind,
     said_elsewhere,
+    same_place,
     say_again,
     told,
     waiting,
@@ -468,8 +469,7 @@ def reroute(
 _digest = outbox.alias()
 _waits_below = select(_digest.c.id).where(
     _digest.c.digest == outbox.c.incident_id,
-    _digest.c.channel == outbox.c.channel,
-    _digest.c.target == outbox.c.target,
+    same_place(_digest),
     _digest.c.state.in_(WAITING),
 )
 
@@ -485,8 +485,7 @@ def _below_a_refused_digest() -> ColumnElement[bool]:
     """Whether a row waits for a digest that its place refused, and was never said."""
     above = select(_digest.c.id).where(
         _digest.c.incident_id == outbox.c.digest,
-        _digest.c.channel == outbox.c.channel,
-        _digest.c.target == outbox.c.target,
+        same_place(_digest),
         _digest.c.operation == CREATE,
         _digest.c.state == OutboxStatus.DEAD,
     )

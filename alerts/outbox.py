@@ -12,9 +12,9 @@ from uuid import uuid5
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    FromClause,
     Row,
     Select,
-    Table,
     and_,
     bindparam,
     case,
@@ -241,7 +241,12 @@ def told(tx: Connection, incident_id: str) -> set[Lane]:
     return {Lane(incident_id, row.channel, row.target) for row in rows}
 
 
-def of_lane(table: Table, lane: Lane) -> ColumnElement[bool]:
+def same_place(table: FromClause) -> ColumnElement[bool]:
+    """Whether a row of a table and one of the outbox are of one place."""
+    return (table.c.channel == outbox.c.channel) & (table.c.target == outbox.c.target)
+
+
+def of_lane(table: FromClause, lane: Lane) -> ColumnElement[bool]:
     """Whether a row of the outbox, or a message, is of a lane."""
     here = table.c
     return (here.incident_id == lane.incident) & (here.channel == lane.channel) & (here.target == lane.target)
@@ -389,14 +394,12 @@ def _digest_is_there() -> ColumnElement[bool]:
     # What belongs into the thread of a digest waits for it; none comes that was over before it was said.
     there = select(message.c.revision).where(
         message.c.incident_id == outbox.c.digest,
-        message.c.channel == outbox.c.channel,
-        message.c.target == outbox.c.target,
+        same_place(message),
     )
     over = select(_digest.c.id).where(_digest.c.id == outbox.c.digest, _digest.c.resolved_at.is_not(None))
     coming = select(_other.c.id).where(
         _other.c.incident_id == outbox.c.digest,
-        _other.c.channel == outbox.c.channel,
-        _other.c.target == outbox.c.target,
+        same_place(_other),
         _other.c.operation == CREATE,
         _other.c.state.in_(WAITING),
     )
@@ -417,8 +420,7 @@ LOST = (outbox.c.state == OutboxStatus.AMBIGUOUS) & (outbox.c.not_before <= NOW)
 
 _busy = select(_other.c.id).where(
     _other.c.incident_id == outbox.c.incident_id,
-    _other.c.channel == outbox.c.channel,
-    _other.c.target == outbox.c.target,
+    same_place(_other),
     _other.c.state.in_(IN_FLIGHT),
 )
 _SENDABLE = and_(
@@ -447,7 +449,7 @@ def _starts(which: ColumnElement[bool]) -> Select[int, datetime, datetime, datet
         .select_from(
             outbox.outerjoin(
                 _whole, (_whole.c.channel == outbox.c.channel) & (_whole.c.target == "")
-            ).outerjoin(_place, (_place.c.channel == outbox.c.channel) & (_place.c.target == outbox.c.target))
+            ).outerjoin(_place, same_place(_place))
         )
         .where(outbox.c.state.in_(WAITING), which)
         .group_by(outbox.c.channel, outbox.c.target, _whole.c.until, _place.c.until)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from io import BytesIO
 from types import ModuleType
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import MissingTool, Unreadable
@@ -30,10 +30,6 @@ _MOST_HOLLOW = 8
 
 
 _BROKEN = (ValueError, LookupError, TypeError, EOFError, zlib.error, OSError, lzma.LZMAError)
-
-
-class _Decompressor(Protocol):
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
 class Block(NamedTuple):
@@ -171,10 +167,6 @@ def _end() -> bytes:
     raise EOFError
 
 
-def _inflated(made: Callable[[], _Decompressor]) -> Callable[[bytes, int], int]:
-    return lambda content, room: len(made().decompress(content, room + 1))
-
-
 def _streamed(open_file: Callable[[BytesIO], bz2.BZ2File | lzma.LZMAFile]) -> Callable[[bytes, int], int]:
     """The size of all streams of a block: fastavro unpacks every one."""
 
@@ -188,7 +180,7 @@ def _streamed(open_file: Callable[[BytesIO], bz2.BZ2File | lzma.LZMAFile]) -> Ca
 # How many bytes a block holds when it is unpacked; one more than there is room for stands for any number.
 _SIZES: Mapping[str, Callable[[bytes, int], int]] = {
     "null": lambda content, _: len(content),
-    "deflate": _inflated(lambda: zlib.decompressobj(-15)),
+    "deflate": lambda content, room: len(zlib.decompressobj(-15).decompress(content, room + 1)),
     "bzip2": _streamed(bz2.BZ2File),
     "xz": _streamed(lzma.LZMAFile),
     # It says itself how much it holds, and cannot hold more than it says.

@@ -54,8 +54,9 @@ def has_mapped_names(columns: Collection[str]) -> bool:
 
 def column_names(files: Files, log: str, inside: Sequence[Seen]) -> dict[str, str]:
     """The name of every top-level column by the log's name of it."""
-    found = table_metadata(files, log, inside)
-    return {} if found is None else _named(found)
+    metadata = table_metadata(files, log, inside)
+    fields = json.loads(metadata["schemaString"])["fields"] if metadata else ()
+    return {field["metadata"].get(_PHYSICAL, field["name"]): field["name"] for field in fields}
 
 
 def table_metadata(
@@ -110,11 +111,6 @@ def _metadata_of_checkpoint(opened: Opener, path: str, form: str) -> Entry | Non
         except (pa.ArrowException, OSError, KeyError) as error:
             raise Unreadable(f"{path} is no checkpoint.", "The log is damaged: restore it.") from error
     return next((dict(row) for row in rows if row.get("schemaString")), None)
-
-
-def _named(metadata: Mapping[str, Any]) -> dict[str, str]:
-    fields = json.loads(metadata["schemaString"])["fields"]
-    return {field["metadata"].get(_PHYSICAL, field["name"]): field["name"] for field in fields}
 
 
 # Commits of a Delta table, from the JSON files of its log.

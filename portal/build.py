@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from hashlib import sha256
 
 from dq.contracts.access.files import Found
 from dq.contracts.model import Identity, identity
@@ -151,7 +150,7 @@ def _hash(job: PageJob) -> str:
         consumers,
         job.versions,
     )
-    return sha256(repr((said, sorted(job.linked.items()))).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return contracts.fingerprint((said, sorted(job.linked.items())))
 
 
 def _jobs(

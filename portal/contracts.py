@@ -41,6 +41,11 @@ _NONE = "none-"
 _TAIL = re.compile(r"-[0-9a-f]{8}")
 
 
+def fingerprint(value: object) -> str:
+    """A short hash of what a page is made from, by its `repr`."""
+    return sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def slug(name: str) -> str:
     """The name of a page or folder for a product, domain or word.
 
@@ -193,13 +198,7 @@ def unread(file: str, digest: str, findings: Iterator[Finding] | list[Finding], 
 
 
 def _texts(to: object) -> list[str]:
-    return (
-        [one for one in to if isinstance(one, str)]
-        if isinstance(to, list)
-        else [to]
-        if isinstance(to, str)
-        else []
-    )
+    return [text for text in (to if isinstance(to, list) else [to]) if isinstance(text, str)]
 
 
 def _announced(contract: Contract) -> Iterator[str]:

@@ -115,7 +115,7 @@ class Site:
 
     def plan(self, paths: Iterable[str]) -> None:
         """Notes what is about to be written, so that the next build knows, should this one be killed."""
-        self._own(_PLANNED, "\n".join(sorted(paths)).encode())
+        self.keep_for_later(_PLANNED, "\n".join(sorted(paths)).encode())
 
     def planned(self) -> list[str]:
         """What a build that did not end was about to write."""
@@ -127,17 +127,14 @@ class Site:
             return _read(folder, name)
         return b""
 
-    def keep_for_later(self, name: str, data: bytes) -> None:
-        """Keeps something for the next build while this one goes on."""
-        self._own(name, data)
-
     def keep_for_next(self, name: str, data: bytes) -> None:
         """Keeps something for the next build, and forgets what was planned: this build has ended."""
-        self._own(name, data)
+        self.keep_for_later(name, data)
         with suppress(OSError), files.open_folder(self.root, [OWN]) as folder:
             files.remove(folder, _PLANNED)
 
-    def _own(self, name: str, data: bytes) -> None:
+    def keep_for_later(self, name: str, data: bytes) -> None:
+        """Keeps something for the next build while this one goes on."""
         with files.open_folder(self.root, [OWN], make=True) as folder:
             self._place(folder, name, data)
 

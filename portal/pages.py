@@ -288,7 +288,7 @@ class Screens:
         self._shared()
 
     def _unless_same(self, path: str, inputs: object, made: Callable[[], bytes]) -> None:
-        self.hashes[path] = _hash(inputs)
+        self.hashes[path] = contracts.fingerprint(inputs)
         if self.before.pages.get(path) == self.hashes[path] and self.site.has(path):
             self.site.keep([path])
         else:
@@ -386,7 +386,3 @@ class Screens:
             if before != after:
                 filters |= lists.filters_between(before, after)
         return words, filters
-
-
-def _hash(value: object) -> str:
-    return sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]

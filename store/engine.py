@@ -97,9 +97,7 @@ def is_failure_of_the_world(error: DBAPIError) -> bool:
     if error.connection_invalidated:
         return True
     code = code_of(error)
-    if isinstance(code, str) and code.startswith("SQLITE_"):
-        return any(code.startswith(name) for name, _, _ in _SQLITE)
-    return code is None or any(code.startswith(state) for state, _, _ in _POSTGRES)
+    return code is None or _meaning(code) is not None
 
 
 def code_of(error: DBAPIError) -> str | None:
@@ -119,13 +117,15 @@ def _look_up(error: DBAPIError) -> tuple[str, str]:
             ("does not exist", "3D000"),
         ):
             if words_of_libpq in words:
-                return next((what, mend) for prefix, what, mend in _POSTGRES if prefix == state)
+                return _meaning(state) or _UNREACHABLE
         return _UNREACHABLE
+    return _meaning(code) or (f"answered with error {code}", _DEFAULT_MEND)
+
+
+def _meaning(code: str) -> tuple[str, str] | None:
+    """What a result name or SQLSTATE says of the store, and how to mend it; None for one not listed."""
     table = _SQLITE if code.startswith("SQLITE_") else _POSTGRES
-    for prefix, what, mend in table:
-        if code.startswith(prefix):
-            return what, mend
-    return f"answered with error {code}", _DEFAULT_MEND
+    return next(((what, mend) for prefix, what, mend in table if code.startswith(prefix)), None)
 
 
 # The schema version of a database, the newest one, creation of a new schema and upgrades of an older one.

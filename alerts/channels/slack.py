@@ -180,15 +180,13 @@ class Slack:
         method = "conversations.replies" if root else "conversations.history"
         query: dict[str, object] = {"channel": place, "include_all_metadata": True, "limit": _PAGE_SIZE}
         query |= {"oldest": f"{since.timestamp():.6f}"} | ({"ts": root.root} if root else {})
-        for _ in range(_PAGES):
-            page = self._call(method, params=query)
+        for page in self._pages(method, query):
             if not isinstance(page, Mapping):
                 return _cannot_look(page)
             for message in page.get("messages", ()):
                 if message.get("metadata", {}).get("event_payload", {}).get("key") == key:
                     return Sent(MessagePlace(place, str(message["ts"]), root.root if root else ""))
-            query["cursor"] = _next(page)
-            if not query["cursor"]:
+            if not _next(page):
                 return NotHeld()
         return Ambiguous(f"more than {_PAGES * _PAGE_SIZE} messages to look through")
 
@@ -240,18 +238,24 @@ class Slack:
         if _CHANNEL_ID.fullmatch(target):
             return target
         query: dict[str, object] = {"types": "public_channel,private_channel", "limit": 1000}
-        for _ in range(_PAGES):
-            if target in self.ids:
-                break
-            page = self._call("conversations.list", params=query)
+        for page in self._pages("conversations.list", query) if target not in self.ids else ():
             if not isinstance(page, Mapping):
                 return _cannot_look(page)
-            self.ids.update({f"#{channel['name']}": channel["id"] for channel in page["channels"]})
-            self.ids.update({channel["name"]: channel["id"] for channel in page["channels"]})
-            query["cursor"] = _next(page)
-            if not query["cursor"]:
+            for channel in page["channels"]:
+                self.ids[f"#{channel['name']}"] = self.ids[channel["name"]] = channel["id"]
+            if target in self.ids:
                 break
         return self.ids.get(target, Rejected(f"no channel {target!r} in Slack's list", Blockage.ROUTE))
+
+    def _pages(self, method: str, query: Mapping[str, object]) -> Iterator[Data | Failure]:
+        """The pages of a list, at most `_PAGES`; the one that failed is the last."""
+        cursor: Mapping[str, object] = {}
+        for _ in range(_PAGES):
+            page = self._call(method, params={**query, **cursor})
+            yield page
+            if not isinstance(page, Mapping) or not _next(page):
+                return
+            cursor = {"cursor": _next(page)}
 
     def _call(self, method: str, **arguments: Mapping[str, object]) -> Data | Failure:
         """What Slack says with `ok: true`, or what it means that it did not."""
