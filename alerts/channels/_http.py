@@ -195,6 +195,13 @@ def _kind(error: Exception) -> str:
 # Targets that contracts name, and whose address or key, a secret, only the operator knows.
 
 
+def named_secret(name: str, variable: str, what: str) -> ChannelSetting:
+    """The setting of a secret that each target has its own of."""
+    return ChannelSetting(
+        name, variable, f"{what}, by the name that contracts give it.", secret=True, each=True
+    )
+
+
 def values(setting: ChannelSetting, settings: Mapping[str, str]) -> dict[str, str]:
     """The values of a setting that has one for each target, by the target's name."""
     beginning = f"{setting.name}:"

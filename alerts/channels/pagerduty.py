@@ -26,16 +26,10 @@ from dq.alerts.channel import (
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
-from dq.contracts.shared.outcome import Severity, UsageError
+from dq.contracts.shared.outcome import UsageError
 
 _ENQUEUE = "https://events.pagerduty.com/v2/enqueue"
 _SUMMARY = 1024
-_SEVERITIES: Mapping[Severity, str] = {
-    Severity.INFO: "info",
-    Severity.WARNING: "warning",
-    Severity.ERROR: "error",
-    Severity.CRITICAL: "critical",
-}
 _ACTIONS: Mapping[IncidentState, str] = {IncidentState.OPEN: "trigger", IncidentState.ACKED: "acknowledge"}
 
 
@@ -84,7 +78,8 @@ def _event(message: Message) -> dict[str, object]:
             "source": cut(message.key.contract, MAX_VALUE),
             "component": cut(message.key.object, MAX_VALUE),
             "group": cut(message.key.group, MAX_VALUE),
-            "severity": _SEVERITIES[message.severity],
+            # PagerDuty's words are ours.
+            "severity": message.severity,
             "custom_details": {
                 **{label: value for label, value in about.items() if value},
                 "state": message.state.replace("_", " "),
@@ -114,12 +109,8 @@ def _no_key(text: str) -> str:
 
 
 _KEY_LENGTH = 32
-_KEY = ChannelSetting(
-    "key",
-    "DQ_PAGERDUTY_KEY_",
-    "The routing key of a PagerDuty service (Events API v2), by the name that contracts give it.",
-    secret=True,
-    each=True,
+_KEY = _http.named_secret(
+    "key", "DQ_PAGERDUTY_KEY_", "The routing key of a PagerDuty service (Events API v2)"
 )
 
 CHANNEL = Channel(

@@ -15,7 +15,6 @@ from dq.alerts.channel import (
     Blockage,
     Capabilities,
     Channel,
-    ChannelSetting,
     MessagePlace,
     NotSent,
     Rejected,
@@ -79,13 +78,7 @@ def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], objec
     return SlackWebhook(urls)
 
 
-_URL = ChannelSetting(
-    "url",
-    "DQ_SLACK_WEBHOOK_URL_",
-    "An incoming webhook of Slack's, by the name that contracts give it.",
-    secret=True,
-    each=True,
-)
+_URL = _http.named_secret("url", "DQ_SLACK_WEBHOOK_URL_", "An incoming webhook of Slack's")
 
 CHANNEL = Channel(
     id="slack-webhook",

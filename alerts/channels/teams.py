@@ -17,7 +17,6 @@ from dq.alerts.channel import (
     Answer,
     Capabilities,
     Channel,
-    ChannelSetting,
     MessagePlace,
     NotSent,
     Rejected,
@@ -128,13 +127,7 @@ def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> S
     return Teams(urls)
 
 
-_URL = ChannelSetting(
-    "url",
-    "DQ_TEAMS_URL_",
-    "The URL of a Teams workflow, by the name that contracts give it.",
-    secret=True,
-    each=True,
-)
+_URL = _http.named_secret("url", "DQ_TEAMS_URL_", "The URL of a Teams workflow")
 
 CHANNEL = Channel(
     id="teams",

@@ -139,13 +139,7 @@ def open_webhook(settings: Mapping[str, str], write: Callable[[str], object]) ->
     return Webhook(urls, secret, _http.values(_OWN_SECRET, settings), hosts)
 
 
-_URL = ChannelSetting(
-    "url",
-    "DQ_WEBHOOK_URL_",
-    "The address of a webhook, by the name that contracts give it.",
-    secret=True,
-    each=True,
-)
+_URL = _http.named_secret("url", "DQ_WEBHOOK_URL_", "The address of a webhook")
 _OWN_SECRET = ChannelSetting(
     "own_secret", "DQ_WEBHOOK_SECRET_", "Another secret for one of them.", secret=True, each=True
 )
