@@ -449,6 +449,9 @@ MOST_RANKED = 200_000
 _PATIENCE = 8
 
 
+Past = Sequence[Earlier | EarlierMeasure]
+
+
 @dataclass(frozen=True, slots=True)
 class ToldTogether:
     """What was told of a partition: answers by question, and the data that has its columns."""
@@ -458,37 +461,42 @@ class ToldTogether:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """What is asked of partitions; `clauses` has it as a check of one has it, by the columns of its data."""
+class _Tested:
+    """The partitions of a table that are tested, of so many, and by what; and which groups of them could be
+    asked together."""
 
     request: Request
     chosen: Chosen
-    clauses: Callable[[FoundPartition, DataType], Sequence[Clause]]
+    partitions: Sequence[FoundPartition]
     present: int
     outcomes: list[bool] = field(default_factory=list)
 
+    def of(self, partition: FoundPartition, past: Past = ()) -> Request:
+        """A check of this partition."""
+        return replace(self.request, partitions=[dict(partition.partition)], history=tuple(past))
+
+    def clauses(self, partition: FoundPartition, schema: DataType, past: Past = ()) -> tuple[Clause, ...]:
+        """The clauses as a check of this partition has them."""
+        asked = self.of(partition, past)
+        return self.chosen.on(asked, schema, occasion_of(asked))
+
+    @property
     def patient(self) -> bool:
+        """Whether not most of the groups failed."""
         return len(self.outcomes) < _PATIENCE + 2 * sum(self.outcomes)
 
 
-def together(
-    request: Request,
-    chosen: Chosen,
-    found: Sequence[FoundPartition],
-    clauses: Callable[[FoundPartition, DataType], Sequence[Clause]],
-    present: int,
-) -> dict[FoundPartition, ToldTogether]:
-    """What can be told of these partitions at once; one of which nothing can is left out.
+def together(tested: _Tested) -> dict[FoundPartition, ToldTogether]:
+    """What can be told of the partitions at once; one of which nothing can is left out.
 
-    `clauses` gives what is asked of a partition, by the schema of its data; `present` is how many partitions
-    the table has. A partition that fails is looked for by halves, and left out with what none can answer.
+    A partition that fails is looked for by halves, and left out with what none can answer.
     """
-    asking = _Asking(request, chosen, clauses, present)
     told: dict[FoundPartition, ToldTogether] = {}
+    found = tested.partitions
     sound = [one for one in found if one.key is not None and one.key == tuple(map(_itself, one.key))]
-    for group in alike(request.data, sound):
+    for group in alike(tested.request.data, sound):
         for some in _parts(group):
-            told |= dict(_tell(asking, some))
+            told |= dict(_tell(tested, some))
     return told
 
 
@@ -512,24 +520,24 @@ def _parts(group: Sequence[FoundPartition]) -> Iterator[list[FoundPartition]]:
         yield part
 
 
-def _tell(asking: _Asking, group: Sequence[FoundPartition]) -> Iterator[tuple[FoundPartition, ToldTogether]]:
-    if len(group) < 2 or not asking.patient():
+def _tell(tested: _Tested, group: Sequence[FoundPartition]) -> Iterator[tuple[FoundPartition, ToldTogether]]:
+    if len(group) < 2 or not tested.patient:
         return
-    told = _told(asking, group)
-    asking.outcomes.append(told is not None)
+    told = _told(tested, group)
+    tested.outcomes.append(told is not None)
     if told is not None:
         yield from told.items()
         return
     middle = len(group) // 2
-    yield from _tell(asking, group[:middle])
-    yield from _tell(asking, group[middle:])
+    yield from _tell(tested, group[:middle])
+    yield from _tell(tested, group[middle:])
 
 
-def _told(asking: _Asking, group: Sequence[FoundPartition]) -> dict[FoundPartition, ToldTogether] | None:
+def _told(tested: _Tested, group: Sequence[FoundPartition]) -> dict[FoundPartition, ToldTogether] | None:
     """What is told of all of these partitions; None where one of them keeps the others from it."""
-    request = asking.request
+    request = tested.request
     scope = [dict(one.partition) for one in group]
-    everything = len(group) == asking.present
+    everything = len(group) == tested.present
     try:
         table = opened(request.data, request.spark, scope)
         # Without a filter, where it would choose everything, Spark plans faster.
@@ -540,13 +548,13 @@ def _told(asking: _Asking, group: Sequence[FoundPartition]) -> dict[FoundPartiti
     by = _by(group, schema)
     if by is None or not plain(request.data, table):
         return None
-    asked = {one: list(asking.clauses(one, schema)) for one in group}
-    shelf = asking.chosen.kinds
+    asked = {one: list(tested.clauses(one, schema)) for one in group}
+    shelf = tested.chosen.kinds
     first = dict.fromkeys(metric for each in asked.values() for metric in metrics_of(each, shelf))
     metrics = [one for one in (*first, COUNT) if separable(one, schema)]
     known = _known(request, table, () if everything else scope, metrics, group)
-    others = others_of(request, asking.chosen.one, lambda: table)
-    partitions = _Rows(rows, by, group, others, request.limit_seconds)
+    others = others_of(request, tested.chosen.one, lambda: table)
+    partitions = _Rows(rows, by, others, request.limit_seconds)
     if not partitions.ask(metrics, known):
         return None
     second: dict[Metric, None] = {}
@@ -607,7 +615,6 @@ class _Rows:
 
     frame: DataFrame
     by: Sequence[str]
-    group: Sequence[FoundPartition]
     others: Others
     limit_seconds: float | None
 
@@ -667,8 +674,6 @@ def _integer(value: object) -> int:
 
 LAST = 90
 _TABLE = "it speaks of the whole table, not of one partition; 'dq check --all' tests it"
-
-Past = Sequence[Earlier | EarlierMeasure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -732,29 +737,10 @@ def backtest(request: Request, last: int = LAST, side_by_side: SideBySide = map)
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tested:
-    """The partitions of a table that are tested, of so many, and by what."""
-
-    request: Request
-    chosen: Chosen
-    partitions: Sequence[FoundPartition]
-    present: int
-
-    def of(self, one: FoundPartition, past: Past = ()) -> Request:
-        """A check of this partition."""
-        return replace(self.request, partitions=[dict(one.partition)], history=tuple(past))
-
-    def clauses(self, one: FoundPartition, schema: DataType, past: Past = ()) -> tuple[Clause, ...]:
-        """The clauses as a check of this partition has them."""
-        asked = self.of(one, past)
-        return self.chosen.on(asked, schema, occasion_of(asked))
-
-
 def _outcomes(tested: _Tested, side_by_side: SideBySide) -> list[Outcome]:
     """What was told of all partitions together, and by a check of each alone what was not."""
     chosen = tested.chosen
-    told = together(tested.request, chosen, tested.partitions, tested.clauses, tested.present)
+    told = together(tested)
     left = {
         one: tuple(
             clause.path
