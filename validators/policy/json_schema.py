@@ -355,11 +355,11 @@ def _validator_class() -> Any:
 
 def _charged(name: str, keyword: _Keyword) -> _Keyword:
     """The keyword, which pays before it looks at a value, and for each error."""
-    price = _PRICES.get(name, _nothing)
+    price = _PRICES.get(name)
 
     def charged(validator: Any, argument: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
         budget = _BUDGET.get()
-        budget.spend(1 + price(_Call(budget, argument, value, schema)))
+        budget.spend(1 + (price(_Call(budget, argument, value, schema)) if price else 0))
         for error in keyword(validator, argument, value, schema) or ():
             characters = budget.weight(value) + budget.weight(argument)
             budget.spend(_STEPS_PER_ERROR + characters // _CHARACTERS_PER_STEP)
@@ -368,18 +368,10 @@ def _charged(name: str, keyword: _Keyword) -> _Keyword:
     return charged
 
 
-def _nothing(_call: _Call) -> int:
-    return 0
-
-
 def _search(text: str, value: str) -> int:
     # The bound holds for every text up to the length, which is rounded up so that few lengths are computed.
     steps = most_steps(text, 1 << max(len(value) - 1, 1).bit_length())
     return MAX_STEPS if steps is None else steps // _MATCHER_STEPS_PER_STEP + len(value) // 1_000
-
-
-def _pattern(call: _Call) -> int:
-    return _search(call.argument, call.value) if isinstance(call.value, str) else 0
 
 
 def _items(call: _Call) -> int:
@@ -401,21 +393,13 @@ def _unevaluated(call: _Call) -> int:
     return size * (size + MAX_EXPANDED) // 200 + _names(call)
 
 
-def _arguments(call: _Call) -> int:
-    return len(call.argument) // 10
-
-
 def _comparison(call: _Call) -> int:
     return call.budget.weight(call.argument) // _COMPARED_PER_STEP
 
 
-def _canonical_texts(call: _Call) -> int:
-    compared = call.argument and isinstance(call.value, list)
-    return call.budget.weight(call.value) // _COMPARED_PER_STEP if compared else 0
-
-
+# TABLE: what a keyword costs besides the step that each costs.
 _PRICES: Mapping[str, Callable[[_Call], int]] = {
-    "pattern": _pattern,
+    "pattern": lambda call: _search(call.argument, call.value) if isinstance(call.value, str) else 0,
     "patternProperties": _names,
     "additionalProperties": _names,
     "propertyNames": _items,
@@ -423,13 +407,13 @@ _PRICES: Mapping[str, Callable[[_Call], int]] = {
     "contains": _items,
     "unevaluatedItems": _unevaluated,
     "unevaluatedProperties": _unevaluated,
-    "properties": _arguments,
-    "required": _arguments,
-    "dependentRequired": _comparison,
-    "dependentSchemas": _arguments,
-    "enum": _comparison,
-    "const": _comparison,
-    "uniqueItems": _canonical_texts,
+    **dict.fromkeys(("properties", "required", "dependentSchemas"), lambda call: len(call.argument) // 10),
+    **dict.fromkeys(("dependentRequired", "enum", "const"), _comparison),
+    "uniqueItems": lambda call: (
+        call.budget.weight(call.value) // _COMPARED_PER_STEP
+        if call.argument and isinstance(call.value, list)
+        else 0
+    ),
 }
 
 
