@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from dq.contracts.access import discovery, files
 from dq.contracts.access.discovery import SUBSCRIPTIONS, YAML, called_contract, entered
 from dq.contracts.access.files import POLICY_FILE, FileRefused, Found
+from dq.contracts.extension import dataset
 from dq.contracts.lineage import PromisedTable, promised_tables
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import is_contract
@@ -336,17 +337,13 @@ class Base:
 
     def mentions(self, file: str) -> list[str]:
         """The contracts in the work tree whose text names a file, without parsing them."""
-        if not self._naming:
-            self._naming.update(self._lines_with_names())
+        # Of each contract the lines that may name another one: most have none.
+        for contract, found in self.present.contracts.items() if not self._naming else ():
+            data = checked_out_content(found)
+            lines = data.splitlines() if isinstance(data, bytes) else []
+            self._naming[contract] = [line for line in lines if any(ending in line for ending in _NAMING)]
         wanted = os.fsencode(file)
         return [name for name, lines in self._naming.items() if any(wanted in line for line in lines)]
-
-    def _lines_with_names(self) -> Iterator[tuple[str, list[bytes]]]:
-        """Of each contract in the work tree the lines that may name another one: most have none."""
-        for name, file in self.present.contracts.items():
-            data = checked_out_content(file)
-            lines = data.splitlines() if isinstance(data, bytes) else []
-            yield name, [line for line in lines if any(ending in line for ending in _NAMING)]
 
     def _touched(self) -> dict[str, Content | None]:
         """What stands now in each contract that differs; None for one that is gone.
@@ -355,8 +352,16 @@ class Base:
         """
         then = {file: one for name, one in self.then.items() if (file := self._candidate(name))}
         head = {file: one for name, one in self.head.items() if (file := self._candidate(name))}
-        here = self._present(then)
-        gone = self._gone(then, here)
+        others = self.present.others
+        edited = {
+            file: was
+            for file, (_, id_) in others.items()
+            if (was := then.get(file)) is not None and was.id != id_
+        }
+        here = {**self.present.contracts, **{file: others[file][0] for file in self._contracts(edited)}}
+        gone = self._contracts(
+            {file: one for file, one in then.items() if file not in here and file not in others}
+        )
         touched: dict[str, Content | None] = {}
         for file in sorted(here.keys() | gone):
             if file not in here:
@@ -371,23 +376,6 @@ class Base:
             if not kept and not is_same_content(data, was):
                 touched[file] = data
         return touched
-
-    def _present(self, then: Files) -> dict[str, Found]:
-        """The contracts in the work tree, with the files that were contracts at the base."""
-        others = self.present.others
-        edited = {
-            file: was
-            for file, (_, id_) in others.items()
-            if (was := then.get(file)) is not None and was.id != id_
-        }
-        return dict(self.present.contracts) | {file: others[file][0] for file in self._contracts(edited)}
-
-    def _gone(self, then: Files, here: Mapping[str, Found]) -> set[str]:
-        """The contracts of the base that are not in the work tree."""
-        others = self.present.others
-        return self._contracts(
-            {file: one for file, one in then.items() if file not in here and file not in others}
-        )
 
     def _contracts(self, entries: Files) -> set[str]:
         """Those that are contracts, by their names or by what they say; a link of another name is none."""
@@ -456,7 +444,8 @@ def compare_with(found: Base, terms: DiffTerms, changed: Changed | None = None) 
     changed = changed or found.changed()
 
     def history(contract: Contract) -> History:
-        modes = {terms.mode.value} if terms.mode else _declared(contract)
+        declared = {dataset(one)[0].compatibility for one in contract.objects}
+        modes = {terms.mode.value} if terms.mode else declared
         return found.history(contract, always=any(mode.endswith("_TRANSITIVE") for mode in modes))
 
     return compare(
@@ -467,12 +456,6 @@ def compare_with(found: Base, terms: DiffTerms, changed: Changed | None = None) 
         history=history,
         mentions=found.mentions,
     )
-
-
-def _declared(contract: Contract) -> Iterable[str]:
-    from dq.contracts.extension import dataset
-
-    return {dataset(one)[0].compatibility for one in contract.objects}
 
 
 def _parsed(data: bytes, file: str) -> Contract | None:
