@@ -9,7 +9,7 @@ import re
 import sqlite3
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import chdir, closing
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fakes.command import BEGIN, MISSED, Place, contract
+from typer.main import get_command
 
 import dq
+from dq.cli.main import application, names
 
 # The commands that a test of this file compares with their functions.
 COMPARED: set[str] = set()
@@ -653,6 +655,7 @@ def test_sample_is_the_command(twins: tuple[Place, Place]) -> None:
         assert ran.json == [_below(command, report.as_dict())]
 
 
+@pytest.mark.spark
 @compares("check")
 def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
@@ -690,6 +693,51 @@ def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
     assert [_below(function, str(finding)) for finding in outcome.findings] == ran.err.splitlines()[:1]
     with pytest.raises(dq.DqError, match="exclude each other"):
         dq.check_contracts("registry", everything=True, partitions=[day], **at)
+
+
+@compares("publish")
+def test_publish_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        assert place.dq("register", "registry", "--apply").code == 0
+        folder = place.folder / "lake/orders/day=2026-05-10"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2]}), folder / "part-0.parquet")
+    delivery = {"partition": {"day": "2026-05-10"}, "rows": 2, "now": datetime.fromisoformat(MISSED)}
+    words = ("--partition", "day=2026-05-10", "--rows", "2", "--as-of", MISSED, "--format", "json")
+    for done in (True, False):
+        ran = command.dq("publish", "registry/orders.odcs.yaml", *words)
+        with chdir(function.folder):
+            outcome = dq.publish("registry/orders.odcs.yaml", **delivery)
+        assert ran.code == 0 == len(outcome.unsent), ran.all
+        event = json.loads(json.dumps(outcome.event.as_json()))
+        differing = {"id", "delivery", "location", "catalog"}
+        assert {key: value for key, value in event.items() if key not in differing} == {
+            key: value for key, value in ran.json.items() if key in event and key not in differing
+        }
+        assert ran.json["done"] == list(outcome.published.done)
+        assert bool(ran.json["done"]) is done
+
+
+# Commands that no test above compares with a function, each with the reason.
+APART = {
+    "backtest": "dq.backtest tests one object; the command several, and may compare with a base",
+    "demo": "a show of other operations for a reader",
+    "portal serve": "serves a folder until it is stopped",
+    "propose": "dq.propose learns from a frame; the command from the data where the contract says it is",
+}
+
+
+def test_each_command_is_compared_with_its_function() -> None:
+    root = get_command(application(names()))
+    commands = {
+        f"{name} {inner}".strip()
+        for name, command in root.commands.items()
+        for inner in getattr(command, "commands", {"": command})
+    }
+
+    assert commands == {*COMPARED, *APART}
+    assert not COMPARED & APART.keys()
 
 
 def _json(document: object) -> Any:
