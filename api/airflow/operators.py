@@ -1,6 +1,6 @@
-"""`dq check` and `dq publish` as tasks: each runs the command in a process of its own.
+"""`dq check` and `dq publish` as tasks: each runs the command, in a process of its own or in the task's.
 
-The process has the results kept and the incidents opened as everywhere, takes its JVM along when the task is
+Results are kept and incidents opened as everywhere. A process of its own takes its JVM along when the task is
 killed, and may be that of another environment, so that Airflow's own needs no Spark.
 """
 
@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout, suppress
+from io import StringIO
+from typing import Any, Literal
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -31,7 +32,8 @@ class _Command(BaseOperator):
     """One command of dq. Exit codes 1 and 2 and broken data fail for good; all else may be tried again.
 
     `folder` is the working folder, where dq's settings and store are; `python` an interpreter that has dq,
-    by default Airflow's own; `env` variables beside those of the worker.
+    by default Airflow's own; `env` variables beside those of the worker. `run_in="process"` saves the start
+    of another process: the command is run by the task itself, whose environment then needs all that it needs.
     """
 
     template_fields: Sequence[str] = ("contract", "object_name", "partition", "server", "folder", "env")
@@ -46,9 +48,15 @@ class _Command(BaseOperator):
         folder: str | None = None,
         python: str | None = None,
         env: Mapping[str, str] | None = None,
+        run_in: Literal["subprocess", "process"] = "subprocess",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if run_in not in ("subprocess", "process"):
+            raise ValueError(f"run_in={run_in!r}: write 'subprocess' or 'process'")
+        if run_in == "process" and (python or env):
+            raise ValueError("python and env are for a process of its own: leave out run_in='process'")
+        self.run_in = run_in
         self.contract = contract
         self.partition = dict(partition or {})
         self.object_name = object_name
@@ -63,6 +71,26 @@ class _Command(BaseOperator):
         shared = _options({"object": self.object_name, "server": self.server, "format": "json"})
         # A rendered template may begin with a dash: it is a contract all the same, and no option.
         words = [name, *options, *shared, "--", self.contract]
+        run = self._in_process if self.run_in == "process" else self._in_subprocess
+        code, printed, said = run(words)
+        if code:
+            raise _failure(f"dq {name} {self.contract}", code, printed, said)
+        return json.loads(printed)
+
+    def _in_process(self, words: Sequence[str]) -> tuple[int, str, list[str]]:
+        """The exit code, and what the command wrote to stdout and, line by line, to stderr."""
+        from dq.cli.main import run
+
+        out, err = StringIO(), StringIO()
+        with chdir(self.folder) if self.folder else nullcontext(), redirect_stdout(out), redirect_stderr(err):
+            code = run(list(words))
+        said = err.getvalue().splitlines()
+        for line in said:
+            self.log.info("%s", line.rstrip())
+        return code, out.getvalue(), [line.strip() for line in said]
+
+    def _in_subprocess(self, words: Sequence[str]) -> tuple[int, str, list[str]]:
+        """The same of a process of its own, whose lines are logged as they come."""
         command = [self.python or sys.executable, "-P", "-m", "dq", *words]
         self._process = process = subprocess.Popen(
             command,
@@ -81,9 +109,7 @@ class _Command(BaseOperator):
         printed = process.stdout.read()
         code = process.wait()
         listener.join()
-        if code:
-            raise _failure(f"dq {name} {self.contract}", code, printed, said)
-        return json.loads(printed)
+        return code, printed, said
 
     def _listen(self, process: subprocess.Popen[str], said: list[str]) -> None:
         assert process.stderr is not None

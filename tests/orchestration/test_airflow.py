@@ -169,13 +169,19 @@ def test_broken_data_is_not_tried_again_where_nobody_could_be_told(unreached: Pa
     assert "could not tell everybody (exit 4): dq: nothing can be sent through slack" in str(untold.value)
 
 
-def test_the_channel_of_a_task_is_told_and_not_that_of_the_contract(unreached: Path) -> None:
+@pytest.mark.parametrize("run_in", ["subprocess", "process"])
+def test_the_channel_of_a_task_is_told_and_not_that_of_the_contract(unreached: Path, run_in: str) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
     from dq.airflow import DqCheckOperator
 
     gate = DqCheckOperator(
-        task_id="gate", contract="sales.odcs.yaml", folder=str(unreached), whole_table=True, channel="console"
+        task_id="gate",
+        contract="sales.odcs.yaml",
+        folder=str(unreached),
+        whole_table=True,
+        channel="console",
+        run_in=run_in,
     )
     with pytest.raises(AirflowFailException, match=r"breaks its contract \(exit 1\)"):
         gate.execute({})
@@ -195,22 +201,52 @@ def test_t19_a_contract_that_looks_like_an_option_is_a_contract_and_fails(
             task.execute({"run_id": "manual"})
 
 
-def test_t19_a_value_that_looks_like_an_option_is_a_value(project: Path) -> None:
+@pytest.mark.parametrize("run_in", ["subprocess", "process"])
+def test_t19_a_value_that_looks_like_an_option_is_a_value(project: Path, run_in: str) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
     from dq.airflow import DqCheckOperator, DqPublishOperator
 
     checked = DqCheckOperator(
-        task_id="gate", contract="sales.odcs.yaml", object_name="--dry-run", folder=str(project)
+        task_id="gate",
+        contract="sales.odcs.yaml",
+        object_name="--dry-run",
+        folder=str(project),
+        run_in=run_in,
     )
     with pytest.raises(AirflowFailException, match="no contract here has an object '--dry-run'"):
         checked.execute({})
     published = DqPublishOperator(
-        task_id="publish", contract="sales.odcs.yaml", rows="--help", folder=str(project)
+        task_id="publish", contract="sales.odcs.yaml", rows="--help", folder=str(project), run_in=run_in
     )
     with pytest.raises(AirflowFailException, match=r"is set up wrongly \(exit 2\)"):
         published.execute({})
     assert not (project / ".dq" / "published.jsonl").exists()
+
+
+def test_a_task_publishes_in_its_own_process(project: Path) -> None:
+    from dq.airflow import DqPublishOperator
+
+    tasks = [
+        DqPublishOperator(
+            task_id="publish",
+            contract="sales.odcs.yaml",
+            partition={"day": DAY},
+            folder=str(project),
+            run_in=run_in,
+        )
+        for run_in in ("process", "subprocess")
+    ]
+    here = Path.cwd()
+    first, second = (task.execute({"run_id": "manual"}) for task in tasks)
+
+    assert first["done"] == ["partition", "marker", "receipt", "notify"]
+    assert (second["id"], second["done"]) == (first["id"], [])
+    assert Path.cwd() == here
+    with pytest.raises(ValueError, match="python and env are for a process of its own"):
+        DqPublishOperator(task_id="a", contract="a", run_in="process", env={"A": "b"})
+    with pytest.raises(ValueError, match="write 'subprocess' or 'process'"):
+        DqPublishOperator(task_id="a", contract="a", run_in="thread")
 
 
 def test_t19_an_answer_without_counts_is_no_passed_check(project: Path) -> None:
