@@ -241,7 +241,7 @@ def test_a_task_publishes_in_its_own_process(project: Path) -> None:
     first, second = (task.execute({"run_id": "manual"}) for task in tasks)
 
     assert first["done"] == ["partition", "marker", "receipt", "notify"]
-    assert (second["id"], second["done"]) == (first["id"], [])
+    assert second["done"] == []
     assert Path.cwd() == here
     with pytest.raises(ValueError, match="python and env are for a process of its own"):
         DqPublishOperator(task_id="a", contract="a", run_in="process", env={"A": "b"})
