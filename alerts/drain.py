@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, Select, case, delete, func, insert, literal, select, update
 
-from dq.alerts import grouping, incident_store
+from dq.alerts import incident_store, suppression
 from dq.alerts.channel import (
     Ambiguous,
     Answer,
@@ -672,7 +672,7 @@ class _Run:
         # Before the search: of many that waited for long, nobody looks for each.
         if channel.can.folds:
             with self.store.write() as tx:
-                grouping.fold(tx, name, channel.can, self.now())
+                suppression.fold(tx, name, channel.can, self.now())
         tried = self._look(desk, channel)
         with self.store.read() as tx:
             lanes = due(tx, self.now(), name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from dq.alerts import grouping, incident_store, silences
+from dq.alerts import incident_store, suppression
 from dq.alerts.channel import Press, PressedButton
 from dq.alerts.incident import (
     CREATE,
@@ -26,7 +26,7 @@ from dq.alerts.incident import (
 from dq.alerts.message import duration
 from dq.alerts.outbox import Lane, bring_forward, enqueue, later, over_in_silence, release, remind, told
 from dq.alerts.route import AlertRoute, Wait, first_word, matching
-from dq.alerts.silences import KeyPattern
+from dq.alerts.suppression import KeyPattern
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
@@ -107,12 +107,12 @@ def _write(
 ) -> str:
     incident = done.incident
     if done.kind in _BEGINS:
-        incident = silences.silenced(tx, incident, now)
+        incident = suppression.silenced(tx, incident, now)
     incident_store.save(tx, incident, subject)
     incident_store.log(tx, incident.id, done.kind, incident.revision, now, subject, detail, after=incident)
     if done.kind in _BEGINS and incident.silenced_until is not None:
         incident_store.log(
-            tx, incident.id, "silenced", incident.revision, now, detail=silences.said(incident)
+            tx, incident.id, "silenced", incident.revision, now, detail=suppression.said(incident)
         )
     notified = told(tx, incident.id) if incident.revision > 1 else set()
     if FLAPPING in done.tell:
@@ -130,7 +130,7 @@ def _write(
             bring_forward(tx, lane, plan)
         else:
             enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
-    grouping.follow(tx, incident, now)
+    suppression.follow(tx, incident, now)
     if incident.state.closed:
         release(tx, incident, now)
     return incident.id
@@ -168,7 +168,7 @@ def _silence(tx: Connection, incident: Incident, who: str, now: datetime) -> str
     until = incident.silenced_until
     if until is not None and until > now:
         return f"It is silenced already, until {until:%Y-%m-%d %H:%M} UTC."
-    silences.begin(tx, KeyPattern.only(incident.key), "a button in the channel", who, now, now + SILENCE)
+    suppression.begin(tx, KeyPattern.only(incident.key), "a button in the channel", who, now, now + SILENCE)
     return ""
 
 

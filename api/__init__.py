@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from dq.dataquality.local.pandera import left_out, schema
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
-    from dq.dataquality.proposal.propose import Proposed
-    from dq.dataquality.proposal.rules import Proposal
+    from dq.dataquality.propose import Proposed
+    from dq.dataquality.proposed_rules import Proposal
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
     from dq.operations.check_contracts import CheckOutcome, check_contracts
-    from dq.operations.cycle import CycleStanding, cycle
     from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
@@ -69,7 +68,7 @@ if TYPE_CHECKING:
         next_deliveries,
         next_dues,
     )
-    from dq.operations.status import PromisesStanding, status
+    from dq.operations.status import CycleStanding, PromisesStanding, cycle, status
     from dq.operations.store import (
         StorePruneOutcome,
         StoreUpgradeOutcome,
@@ -117,8 +116,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.frames": ("backtest", "check", "gate", "split"),
     "dq.operations.sample": ("sample",),
     "dq.operations.propose": ("propose",),
-    "dq.dataquality.proposal.propose": ("Proposed",),
-    "dq.dataquality.proposal.rules": ("Proposal",),
+    "dq.dataquality.propose": ("Proposed",),
+    "dq.dataquality.proposed_rules": ("Proposal",),
     "dq.operations.publish": ("Delivered", "publish"),
     # A registry and its catalog.
     "dq.operations.audit": ("AuditOutcome", "ReplayOutcome", "audit", "replay"),
@@ -161,8 +160,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "check_contracts",
     ),
     # How promises stand, and what a consumer waits for.
-    "dq.operations.cycle": ("CycleStanding", "cycle"),
-    "dq.operations.status": ("PromisesStanding", "status"),
+    "dq.operations.status": ("CycleStanding", "PromisesStanding", "cycle", "status"),
     "dq.operations.watch": ("WatchOutcome", "watch"),
     "dq.operations.schedule": (
         *("ConvertOutcome", "DeliveriesOutcome", "DuesOutcome", "ExcuseOutcome"),

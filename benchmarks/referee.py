@@ -39,7 +39,7 @@ from dq.dataquality.check import check  # noqa: E402
 from dq.dataquality.local import sample  # noqa: E402
 from dq.dataquality.report import Report  # noqa: E402
 from dq.dataquality.request import Request  # noqa: E402
-from dq.dataquality.spark.readers.open import locate  # noqa: E402
+from dq.dataquality.spark.dataset import locate  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

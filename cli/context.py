@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.operations.runtime.context import MESSAGES, Messages, instant
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from dq.cli import commands
+from dq.cli import commands, output
 from dq.cli.context import TerminalMessages
-from dq.cli.terminal import output
 from dq.contracts.shared.outcome import DqError, UsageError
 from dq.operations.runtime.context import CONFIG, MESSAGES
 

@@ -45,6 +45,9 @@ from dq.dataquality.model.metric import (
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.request import Chosen, Request, choose, occasion_of, opened, others_of
 from dq.dataquality.results.check_runs import COUNTED
+from dq.dataquality.spark.columnar_files import MOST_FILES as MOST_FILES
+from dq.dataquality.spark.columnar_files import columns_of, named_folders
+from dq.dataquality.spark.dataset import FILES, TEXTS, Dataset, files_of, gathered
 from dq.dataquality.spark.measure import (
     COUNT,
     Key,
@@ -57,9 +60,6 @@ from dq.dataquality.spark.measure import (
     separable,
 )
 from dq.dataquality.spark.partitions import NULL_PARTITION, literal, only
-from dq.dataquality.spark.readers.columnar import MOST_FILES as MOST_FILES
-from dq.dataquality.spark.readers.columnar import columns_of, named_folders
-from dq.dataquality.spark.readers.open import FILES, TEXTS, Dataset, files_of, gathered
 from dq.dataquality.spark.schema import type_ddl, with_notes
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.lake.storage import unescaped

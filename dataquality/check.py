@@ -40,9 +40,9 @@ from dq.dataquality.model.metric import (
 from dq.dataquality.model.run_context import Occasion, Partition
 from dq.dataquality.report import Report
 from dq.dataquality.request import Chosen, OpenedData, Request, choose, occasion_of, others_of
+from dq.dataquality.spark.dataset import Dataset, gathered, in_one_task
 from dq.dataquality.spark.failing_rows import samples
 from dq.dataquality.spark.measure import COUNT, Others, implied, measure, plan, schema_of
-from dq.dataquality.spark.readers.open import Dataset, gathered, in_one_task
 from dq.dataquality.spark.schema import with_notes
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.sql.spark_predicate import question

@@ -22,10 +22,10 @@ from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import OpenedData, Request, choose, occasion_of, others_of
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.failing_rows import masked, masked_where_repeated, repeats
 from dq.dataquality.spark.measure import Others, keyed, schema_of
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.spark.session import answered
 from dq.dataquality.sql.spark_predicate import predicate_sql
 

@@ -18,15 +18,15 @@ from typing import NoReturn
 
 from sqlalchemy import Connection, delete, insert, select
 
-from dq.alerts import channels, inhibition
+from dq.alerts import channels, suppression
 from dq.alerts import drain as outstanding
 from dq.alerts.channel import Channel, ChannelSetting, Open, Press
 from dq.alerts.drain import Drained, Outstanding, drain
 from dq.alerts.incident import Facts
-from dq.alerts.inhibition import Product
 from dq.alerts.message import COMMAND, MAX_VALUE, MENTION, OWNER, PRODUCT, RUNBOOK, SINCE
 from dq.alerts.record import PAST, press, record, record_past, tell_mornings
 from dq.alerts.route import CONSOLE, AlertRoute, matching
+from dq.alerts.suppression import Product
 from dq.alerts.tables import lineage
 from dq.contracts.access.access_policy import is_uri, web_address
 from dq.contracts.access.alert_target import (
@@ -273,7 +273,7 @@ def settler(world: World) -> Callable[[Connection], None]:
     """What the watcher calls when all of a tick is told."""
 
     def settle(tx: Connection) -> None:
-        inhibition.settle(tx, _made_from(tx), lambda key: _usual(tx, key), world.now())
+        suppression.settle(tx, _made_from(tx), lambda key: _usual(tx, key), world.now())
 
     return settle
 
@@ -287,7 +287,7 @@ def with_own_cause(tx: Connection, misses: Sequence[PastMiss], now: datetime) ->
     for one in misses:
         spans[one.kept.cycle.contract, one.kept.cycle.object].append(_span(one, now))
     broken = {product: (min(those)[0], "/".join(product)) for product, those in spans.items()}
-    cause_of = inhibition.causes(broken, _made_from(tx))
+    cause_of = suppression.causes(broken, _made_from(tx))
 
     def waited(one: PastMiss) -> bool:
         begin, end = _span(one, now)

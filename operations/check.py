@@ -47,8 +47,8 @@ from dq.dataquality.request import Request, opened, pick
 from dq.dataquality.results import check_runs
 from dq.dataquality.results import check_runs as earlier_runs
 from dq.dataquality.results import check_runs as trials
+from dq.dataquality.spark.dataset import FILES, Dataset, locate
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.open import FILES, Dataset, locate
 from dq.operations.data_places import located_data
 from dq.operations.registry_files import Loaded
 from dq.operations.runtime.context import Progress, World, written_instant

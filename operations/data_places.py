@@ -21,7 +21,7 @@ from dq.dataquality.delivery.cycle import Watched, label, partition_of
 from dq.dataquality.delivery.notify import root_of
 from dq.dataquality.delivery.probe_pool import Lookout, Silence
 from dq.dataquality.delivery.tables import receipt
-from dq.dataquality.spark.readers.open import FILES, Dataset, locate
+from dq.dataquality.spark.dataset import FILES, Dataset, locate
 from dq.lake.storage import Files, PlacedPartition, SilentFiles
 from dq.operations.registry_files import each, refusal, watched
 from dq.operations.runtime import context

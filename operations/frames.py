@@ -19,7 +19,7 @@ from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, as_spark, pick
-from dq.dataquality.spark.readers.open import Dataset
+from dq.dataquality.spark.dataset import Dataset
 from dq.operations.check import others as located_others
 from dq.operations.data_places import located_data
 from dq.operations.runtime.context import World, here

@@ -14,14 +14,14 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from dq.alerts import channels, drain, incident_store, record
-from dq.alerts import silences as silence_store
+from dq.alerts import suppression as silence_store
 from dq.alerts.channel import Ambiguous, Answer, MessagePlace, Rejected, Sent, UpdatingSender
 from dq.alerts.drain import Drained, Outstanding
 from dq.alerts.incident import Incident, IncidentState, step
 from dq.alerts.incident_store import PastStep, rewound, standing_at, steps_until
 from dq.alerts.message import Message, render
 from dq.alerts.route import CONSOLE, AlertRoute
-from dq.alerts.silences import AlertSilence, KeyPattern
+from dq.alerts.suppression import AlertSilence, KeyPattern
 from dq.contracts.shared.outcome import (
     Breach,
     DqError,

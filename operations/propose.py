@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.yaml.parse import parsed, read
-from dq.dataquality.proposal.propose import LAST, Proposed
-from dq.dataquality.proposal.propose import propose as learn_rules
+from dq.dataquality.propose import LAST, Proposed
+from dq.dataquality.propose import propose as learn_rules
 from dq.dataquality.request import Request, as_spark, pick
 from dq.operations.data_places import located_data
 from dq.operations.frames import Frame

@@ -33,7 +33,7 @@ from dq.dataquality.local.table_metadata_store import (
     recall,
     remember,
 )
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 from dq.lake.storage import PlacedPartition, Storages
 from dq.operations.data_places import Placements, placed_objects, placements
 from dq.operations.runtime.context import World, called

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from dq.airflow.trigger import DeliveryTrigger, as_event, decided
 from dq.contracts.shared.outcome import CycleStatus
-from dq.operations.cycle import CycleStanding, cycle
+from dq.operations.status import CycleStanding, cycle
 
 _THERE = {CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE}
 

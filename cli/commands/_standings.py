@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.dataquality.delivery.compliance import GroupStanding, Standing, beside, percent
 
 

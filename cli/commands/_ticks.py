@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.tick import Tick
 

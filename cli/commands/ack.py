@@ -5,9 +5,9 @@ from __future__ import annotations
 import typer
 
 from dq.alerts.incident import IncidentState
+from dq.cli import output
 from dq.cli.context import at, undelivered
 from dq.cli.options import CHANNEL
-from dq.cli.terminal import output
 from dq.operations.incidents import acknowledge
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.shown import past
 from dq.cli.shown.past import as_markdown, findings, in_repository
-from dq.cli.terminal import output
 from dq.contracts.access.files import read
 from dq.contracts.shared.outcome import Finding, Unreadable
 from dq.dataquality.backtest import LAST, Backtest

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import alerts_are_results
 from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
 from dq.cli.shown import check
-from dq.cli.terminal import output
 from dq.contracts.shared.outcome import UsageError
 from dq.operations.check import asked, partition_of
 from dq.operations.check_contracts import CheckRequest, finish, run

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.commands import _ticks, portal, status
 from dq.cli.context import alerts_are_results, note, undelivered
 from dq.cli.shown.check import describe
 from dq.cli.shown.register import describe as describe_plan
-from dq.cli.terminal import output
 from dq.contracts.shared.outcome import MissingTool, UsageError
 from dq.dataquality.delivery import compliance, heartbeat
 from dq.dataquality.delivery.tick import tick

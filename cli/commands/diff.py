@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import UsageError

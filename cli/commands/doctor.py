@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from dq.cli import output
 from dq.cli.options import ACCOUNT, ROLE
-from dq.cli.terminal import output
 from dq.operations.doctor import doctor
 
 

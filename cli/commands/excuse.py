@@ -6,9 +6,9 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import at, undelivered
 from dq.cli.options import CHANNEL
-from dq.cli.terminal import output
 from dq.operations.runtime.context import instant
 from dq.operations.schedule import excuse
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.dataquality.clauses.coverage import Account, State
 from dq.operations.explain import explain
 

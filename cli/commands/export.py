@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import note
-from dq.cli.terminal import output
 from dq.contracts.access.files import create
 from dq.contracts.shared.outcome import UsageError
 from dq.operations.export import run

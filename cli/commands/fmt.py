@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import note
-from dq.cli.terminal import output
 from dq.operations.fmt import FmtFile, FmtOutcome, fmt
 
 

@@ -7,12 +7,12 @@ from datetime import datetime
 
 import typer
 
-from dq.alerts import silences
+from dq.alerts import suppression
 from dq.alerts.incident import SHORT_ID, Incident
 from dq.alerts.incident_store import PastStep
-from dq.alerts.silences import AlertSilence
+from dq.alerts.suppression import AlertSilence
+from dq.cli import output
 from dq.cli.context import at
-from dq.cli.terminal import output
 from dq.operations.incidents import NEWEST, incidents
 
 
@@ -81,7 +81,7 @@ def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: out
         ("since", _instant(one.opened_at)),
         *([("until", _instant(one.resolved_at))] if one.resolved_at else []),
         *([("on it", f"{one.acked_by}, since {_instant(one.acked_at)}")] if one.acked_at else []),
-        *([("silenced", silences.said(one))] if one.silenced_until else []),
+        *([("silenced", suppression.said(one))] if one.silenced_until else []),
         ("broken", f"{len(one.subjects)}, of them open: {', '.join(one.open_subjects) or 'none'}"),
     ]
     if form is output.PageFormat.MARKDOWN:

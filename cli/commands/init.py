@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.escaping import shell_word
 from dq.operations.init import init
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import at, note
-from dq.cli.terminal import output
 from dq.contracts.access import files
 from dq.contracts.shared.outcome import UsageError
 from dq.operations.metrics import MetricsServer, metrics, metrics_server

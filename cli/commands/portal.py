@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.shared.outcome import counted
 from dq.operations.portal import PortalOutcome, run
 from dq.operations.runtime.context import World, here, pace

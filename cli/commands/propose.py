@@ -7,12 +7,12 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.shown import past
-from dq.cli.terminal import output
 from dq.contracts.access import files
 from dq.contracts.escaping import shell_word
 from dq.contracts.shared.outcome import UsageError
-from dq.dataquality.proposal.propose import LAST
+from dq.dataquality.propose import LAST
 from dq.operations import propose
 from dq.operations.check import formats, objects
 from dq.operations.propose import PastRows

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dq.cli import output
 from dq.cli.options import ACCOUNT, CATALOG, ROLE
 from dq.cli.shown import check
 from dq.cli.shown import check as oors
-from dq.cli.terminal import output
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import UsageError, counted
 from dq.lake.storage import partition_folder

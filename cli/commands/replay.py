@@ -8,7 +8,7 @@ from datetime import datetime
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.dataquality.delivery.replay import Replayed
 from dq.operations.audit import replay_stored
 from dq.operations.runtime.context import here, instant

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.operations.explain import rules
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.access.files import read
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import at
-from dq.cli.terminal import output
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import DstPolicy, Note, Schedule

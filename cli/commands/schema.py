@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.operations.output_schemas import json_schema
 
 

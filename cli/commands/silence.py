@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import at, undelivered
 from dq.cli.options import CHANNEL
-from dq.cli.terminal import output
 from dq.operations.incidents import SilenceOutcome, silence
 
 

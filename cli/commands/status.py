@@ -8,10 +8,10 @@ from pathlib import Path
 
 import typer
 
-from dq.alerts import silences
+from dq.alerts import suppression
+from dq.cli import output
 from dq.cli.commands import _standings
 from dq.cli.options import PATHS
-from dq.cli.terminal import output
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
@@ -112,7 +112,7 @@ def describe(found: PromisesStanding) -> None:
         if incident.acked_by:
             said.append(f"{incident.acked_by} is on it")
         if incident.silenced_until and incident.silenced_until > found.at:
-            said.append(f"silenced {silences.said(incident)}")
+            said.append(f"silenced {suppression.said(incident)}")
         output.line(f"  {incident.severity}: {incident.title} ({', '.join(said)})")
     if not found.contracts:
         output.line("No contract could be read.")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import at
-from dq.cli.terminal import output
 from dq.operations.store import check_store, export_store, prune_store, upgrade_store
 
 app = typer.Typer(no_args_is_help=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import at, note
-from dq.cli.terminal import output
 from dq.contracts.escaping import markdown_text
 from dq.contracts.subscriptions import Subscription
 from dq.operations.subscriptions import SubscriptionState, list_subscriptions

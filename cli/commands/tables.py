@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.options import PATHS
-from dq.cli.terminal import output
 from dq.contracts.shared.outcome import Finding, counted
 from dq.operations.runtime.context import here
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.context import alerts_are_results
-from dq.cli.terminal import output
 from dq.operations.incidents import send_test_alert
 
 

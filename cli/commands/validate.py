@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import typer
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.outcome import Unreadable, UsageError

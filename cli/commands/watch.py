@@ -11,10 +11,10 @@ from pathlib import Path
 
 import typer
 
+from dq.cli import output
 from dq.cli.commands import _ticks
 from dq.cli.context import alerts_are_results, note, undelivered
 from dq.cli.options import CHANNEL, PATHS
-from dq.cli.terminal import output
 from dq.contracts.shared.outcome import DqError
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.operations import alerting

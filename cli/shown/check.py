@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.access.data_location import server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.install import NAME

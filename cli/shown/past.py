@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, counted, first_of
 from dq.contracts.yaml.insertion import commented
 from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition
-from dq.dataquality.proposal.propose import Proposed
+from dq.dataquality.propose import Proposed
 from dq.operations.backtest import UntestedPast
 from dq.operations.check import Pair
 from dq.validators.reports.markdown import table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dq.cli.terminal import output
+from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.operations.register import Governed, RegisterOutcome, governed_lines
 from dq.registry.catalog import Action, ActionKind, CatalogPlan

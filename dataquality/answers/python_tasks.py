@@ -22,8 +22,8 @@ from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Aggregate, Answer, DistinctKeys, Failure, Kind, Metric, RepeatedKeys
 from dq.dataquality.model.predicate import INTEGERS, NoReading
+from dq.dataquality.spark.columnar_files import opened
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.readers.columnar import opened
 from dq.dataquality.spark.session import attempt, in_exchanging_tasks, in_tasks
 from dq.lake.parquet import unreadable_column
 from dq.lake.types import arrow_array, arrow_type

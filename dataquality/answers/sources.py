@@ -25,8 +25,8 @@ from dq.dataquality.answers.statistics.facts import (
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Aggregate, Answer, Answers, Failure, Kind, Metric, Proof, Value, reads
 from dq.dataquality.model.predicate import Path
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import measure, plan, schema_of
-from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.sql.spark_predicate import literal_sql
 
 if TYPE_CHECKING:

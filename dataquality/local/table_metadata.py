@@ -20,7 +20,7 @@ from dq.dataquality.clauses.coverage import asked_of, select
 from dq.dataquality.local.table_metadata_store import MetadataFacts, TablePlace
 from dq.dataquality.model.column import field as field_of
 from dq.dataquality.model.run_context import Occasion
-from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
+from dq.dataquality.spark.columnar_files import NOT_OPENED, opened
 from dq.lake import delta, iceberg
 from dq.lake.parquet import ParquetColumn, columns, require_distinct
 from dq.lake.storage import Files, PlacedPartition, Seen, is_data_name, named_folders

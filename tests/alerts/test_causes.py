@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from dq.alerts import inhibition as handling
-from dq.alerts import silences, tables
-from dq.alerts.inhibition import causes
+from dq.alerts import suppression, tables
+from dq.alerts import suppression as handling
 from dq.alerts.record import record
+from dq.alerts.suppression import causes
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery
 
 SHUFFLES = 10
@@ -86,7 +86,7 @@ def test_what_is_still_broken_when_its_cause_has_ended_is_told_after_its_time(ti
 def test_a_silenced_cause_holds_nobody_back(store, tick, send, slack, clock):
     with store.write() as tx:
         until = clock() + timedelta(hours=8)
-        silences.begin(tx, silences.KeyPattern("raw"), "planned", "ana", clock(), until)
+        suppression.begin(tx, suppression.KeyPattern("raw"), "planned", "ana", clock(), until)
     tick(made(("mart", "raw")), breach(1, key=ROOT), breach(1, key=key("mart")))
     send()
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from fakes.breaches import KEY, breach, recovery
 
-from dq.alerts import incident_store, silences
+from dq.alerts import incident_store, suppression
 from dq.alerts.incident_store import rewound
-from dq.alerts.silences import KeyPattern
+from dq.alerts.suppression import KeyPattern
 from dq.contracts.shared.outcome import End, IncidentKey, Recovery
 
 
@@ -20,8 +20,8 @@ def silence(store, clock):
     def begin(hours: float = 2, pattern: str = "orders") -> list[int]:
         until = clock() + timedelta(hours=hours)
         with store.write() as tx:
-            silences.begin(tx, KeyPattern(pattern), "the lake moves", "ana", clock(), until)
-            return [one.id for one in silences.active(tx, clock())]
+            suppression.begin(tx, KeyPattern(pattern), "the lake moves", "ana", clock(), until)
+            return [one.id for one in suppression.active(tx, clock())]
 
     return begin
 
@@ -84,7 +84,7 @@ def test_a_silence_that_is_ended_early_lets_the_alert_out(tell, send, slack, sil
     held = silence()
     tell(breach(1))
     with store.write() as tx:
-        silences.end(tx, held, "bea", clock())
+        suppression.end(tx, held, "bea", clock())
     send()
 
     assert (len(slack.posts), kinds()) == (1, ["opened", "silenced", "unsilenced", "sent"])
@@ -98,7 +98,7 @@ def test_the_longest_of_two_silences_counts_until_it_is_ended(tell, send, slack,
     send()
     assert slack.posts == []
     with store.write() as tx:
-        silences.end(tx, [first], "bea", clock())
+        suppression.end(tx, [first], "bea", clock())
     send()
 
     assert len(slack.posts) == 1

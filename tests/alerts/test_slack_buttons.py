@@ -12,7 +12,7 @@ from fakes.slack import TEAM, TOKEN
 from fakes.socket_slack import APP, APP_TOKEN, SocketSlack
 from sqlalchemy import func, select
 
-from dq.alerts import incident_store, silences, tables
+from dq.alerts import incident_store, suppression, tables
 from dq.alerts.channel import Press
 from dq.alerts.channels import load
 from dq.alerts.channels._slack_sdk import SlackListener, Workspace, press_of
@@ -137,7 +137,7 @@ def test_two_presses_of_silence_are_one(listener, told, send, slack, store):
 
     with store.read() as tx:
         rows = tx.execute(select(func.count()).select_from(tables.silence)).scalar_one()
-        (held,) = silences.active(tx, newest(store).open_since)
+        (held,) = suppression.active(tx, newest(store).open_since)
     assert rows == 1
     assert (held.who, str(held.pattern)) == (f"{WHO} (ana)", str(KEY))
     assert "It is silenced already" in slack.whispers[0]["text"]

@@ -8,8 +8,8 @@ from io import StringIO
 import pytest
 from rich.cells import cell_len
 
+from dq.cli import output
 from dq.cli.main import run
-from dq.cli.terminal import output
 
 CONTRACT = """
 apiVersion: v3.1.0

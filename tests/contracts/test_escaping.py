@@ -234,7 +234,7 @@ def test_spark_reads_the_text_and_fills_in_nothing(spark: SparkSession, texts: l
 
 def test_no_other_module_escapes_text_of_its_own() -> None:
     elsewhere = {
-        "cli/terminal/output.py": "rich's own markup, of help texts",
+        "cli/output.py": "rich's own markup, of help texts",
         "operations/runtime/spark.py": "options of the operator's own Java",
         "contracts/shared/install.py": "below the table; Windows has quotes of its own",
         "contracts/yaml/insertion.py": "below the table",

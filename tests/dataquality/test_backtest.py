@@ -22,7 +22,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.request import Request
 from dq.dataquality.results.check_runs import COUNTED
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

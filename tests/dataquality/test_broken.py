@@ -21,7 +21,7 @@ from dq.dataquality.check import check
 from dq.dataquality.model import run_context
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import Dataset, locate
+from dq.dataquality.spark.dataset import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

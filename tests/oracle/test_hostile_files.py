@@ -21,7 +21,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

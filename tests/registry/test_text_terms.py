@@ -16,7 +16,7 @@ from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 from dq.registry.aws.glue import Glue
 from dq.registry.catalog import FORMAT_RULE, ActionKind, Catalog, CatalogSettings, ChangedField, Grade
 from dq.registry.catalogs import open_catalog

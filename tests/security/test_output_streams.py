@@ -32,11 +32,11 @@ from typer.main import get_command
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
+from dq.cli import output
 from dq.cli.main import application, names, run
+from dq.cli.output import Progress
 from dq.cli.shown import check
 from dq.cli.shown import check as oors
-from dq.cli.terminal import output
-from dq.cli.terminal.output import Progress
 from dq.contracts.shared import outcome
 from dq.contracts.shared.outcome import (
     CheckResult,

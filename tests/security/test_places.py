@@ -196,7 +196,7 @@ def test_no_command_speaks_to_a_host_that_a_contract_names(desk, command, code, 
 
 
 def test_no_file_of_a_lake_names_the_host_that_its_footer_is_read_from(monkeypatch):
-    from dq.dataquality.spark.readers.columnar import opened
+    from dq.dataquality.spark.columnar_files import opened
 
     for name, value in {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test", "REGION": "us-east-1"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)

@@ -18,7 +18,7 @@ from dq.contracts.access.access_policy import reach
 from dq.dataquality.answers.sources import source_of
 from dq.dataquality.answers.statistics.facts import Wanted
 from dq.dataquality.model.column import Column
-from dq.dataquality.spark.readers.open import Dataset, locate, open_table
+from dq.dataquality.spark.dataset import Dataset, locate, open_table
 from spark import terms
 from spark.contract import contract
 

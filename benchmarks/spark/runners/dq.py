@@ -15,7 +15,7 @@ from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 from spark import terms
 from spark.contract import clause_of, contract
 from spark.data import BROKEN_SCALE

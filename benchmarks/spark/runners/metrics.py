@@ -13,7 +13,7 @@ from dq.contracts.shared.outcome import GroupResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 from spark.contract import text
 
 # Column -> the metrics on it; every bound holds on any table. The order is that of the numbers by hand.

@@ -44,10 +44,10 @@ from dq.dataquality.model.metric import (
     of_users,
 )
 from dq.dataquality.model.predicate import INTEGERS, Function, IsNull, Not, Path, Since1970, all_of
+from dq.dataquality.spark.dataset import FILES, Dataset, open_folders
 from dq.dataquality.spark.measure import plan, schema_of
-from dq.dataquality.spark.readers.open import FILES, Dataset, open_folders
-from dq.dataquality.spark.readers.text import with_rows
 from dq.dataquality.spark.session import attempt, time_limit
+from dq.dataquality.spark.text_files import with_rows
 from dq.dataquality.sql.spark_predicate import question
 from dq.lake.storage import Files, files_for, is_data_name
 

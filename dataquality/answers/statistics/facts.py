@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.column import field as column_field
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.partitions import NULL_PARTITION
-from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

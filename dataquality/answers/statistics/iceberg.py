@@ -24,8 +24,8 @@ from dq.dataquality.answers.statistics.facts import (
     within,
 )
 from dq.dataquality.model.predicate import Inside
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.readers.open import Dataset
 from dq.lake.iceberg import local_path, own_folders, writers_of
 
 if TYPE_CHECKING:

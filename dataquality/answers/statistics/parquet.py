@@ -32,12 +32,12 @@ from dq.dataquality.answers.statistics.facts import (
 )
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
+from dq.dataquality.spark.columnar_files import opened
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
-from dq.dataquality.spark.readers.columnar import opened
-from dq.dataquality.spark.readers.open import Dataset
-from dq.dataquality.spark.readers.text import with_rows
 from dq.dataquality.spark.session import attempt, in_tasks
+from dq.dataquality.spark.text_files import with_rows
 from dq.lake import parquet
 from dq.lake.storage import unescaped
 

@@ -202,7 +202,7 @@ def test_more_than_a_thousand_groups_are_an_error_of_their_rule_alone(spark: Spa
 
 @pytest.mark.spark
 def test_statistics_answer_least_and_greatest_without_a_scan(spark: SparkSession, tmp_path: Path) -> None:
-    from dq.dataquality.spark.readers.open import Dataset
+    from dq.dataquality.spark.dataset import Dataset
 
     path = str(tmp_path / "t")
     spark.range(50).selectExpr("id AS v", "'a' AS g", "current_date AS day", "1D AS salary").write.parquet(

@@ -20,7 +20,7 @@ from dq.dataquality.model.column import Column, Target, incomparable
 from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import Dataset, locate
+from dq.dataquality.spark.dataset import Dataset, locate
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:

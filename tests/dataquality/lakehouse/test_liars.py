@@ -15,7 +15,7 @@ from dq.dataquality.answers.sources import NONE
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,7 +24,7 @@ from dq.dataquality.check import check
 from dq.dataquality.model.column import Column
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import Dataset, locate
+from dq.dataquality.spark.dataset import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

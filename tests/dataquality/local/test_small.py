@@ -26,7 +26,7 @@ from dq.dataquality.model.predicate import In
 from dq.dataquality.model.predicate import Path as Path_
 from dq.dataquality.report import Report
 from dq.dataquality.request import OpenedData, Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

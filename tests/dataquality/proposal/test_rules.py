@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dq.contracts.types import DataType
-from dq.dataquality.proposal.rules import (
+from dq.dataquality.proposed_rules import (
     ColumnFacts,
     Proposal,
     TableFacts,
@@ -26,7 +26,7 @@ from dq.dataquality.proposal.rules import (
     room,
     snake,
 )
-from dq.dataquality.proposal.rules import SeenValues as Seen
+from dq.dataquality.proposed_rules import SeenValues as Seen
 
 NOW = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)
 WAY = ("schema", 0, "properties", 0)

@@ -29,7 +29,7 @@ from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 from dq.store import Store, open_store
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.columnar import MOST_FILES
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.columnar_files import MOST_FILES
+from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,7 +185,7 @@ OTHERS = {
 def test_beside_a_column_of_times_the_others_have_the_types_that_spark_gives_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from dq.dataquality.spark.readers.columnar import without_illegal
+    from dq.dataquality.spark.columnar_files import without_illegal
 
     plain, timed = tmp_path / "plain.parquet", tmp_path / "timed.parquet"
     columns = {name.replace(" ", "_"): values for name, values in OTHERS.items()}

@@ -13,8 +13,8 @@ from fakes.reach import anywhere
 
 from dq.contracts.shared.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.spark.readers.columnar import MOST_FOLDERS
-from dq.dataquality.spark.readers.open import Dataset, locate, open_table
+from dq.dataquality.spark.columnar_files import MOST_FOLDERS
+from dq.dataquality.spark.dataset import Dataset, locate, open_table
 from dq.lake.storage import PlacedPartition
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 from dq.dataquality.sql.values import cast
 from dq.dataquality.text import NoValue, of_text
 

@@ -15,7 +15,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.open import locate
+from dq.dataquality.spark.dataset import locate
 from dq.dataquality.spark.session import without_values
 
 if TYPE_CHECKING:

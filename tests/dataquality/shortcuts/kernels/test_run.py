@@ -20,8 +20,8 @@ from dq.dataquality.answers.sources import Lever, ReadOptions, Shortcut, shortcu
 from dq.dataquality.model.column import Column, Need
 from dq.dataquality.model.metric import Metric, count, distinct, duplicates
 from dq.dataquality.model.metric import aggregate as ask
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import measure, plan, schema_of
-from dq.dataquality.spark.readers.open import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

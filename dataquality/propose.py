@@ -21,6 +21,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Addition, Way, insert, reaches
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import proposed_rules as policy
 from dq.dataquality.backtest import FoundPartition, key_sql, partitions
 from dq.dataquality.check import check
 from dq.dataquality.clauses.coverage import JsonObject
@@ -28,8 +29,7 @@ from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import Column, field, resolve, single_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.proposal import rules as policy
-from dq.dataquality.proposal.rules import (
+from dq.dataquality.proposed_rules import (
     FORMATS,
     NEARLY,
     PLAIN,
@@ -44,8 +44,8 @@ from dq.dataquality.proposal.rules import (
     proposals,
 )
 from dq.dataquality.request import Request, opened, pick
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.open import Dataset
 from dq.dataquality.spark.schema import unreadable_columns
 from dq.dataquality.spark.session import answered
 from dq.dataquality.sql import values

@@ -16,9 +16,9 @@ from dq.contracts.access.access_policy import is_remote
 from dq.contracts.shared.outcome import MissingTool, Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.partitions import only, without
-from dq.dataquality.spark.readers.text import Scope, listing, reader_of, with_rows, within
 from dq.dataquality.spark.schema import Leaf, holds, joined, of_files, spark_type, unreadable, widening
 from dq.dataquality.spark.session import attempt, spark_errors
+from dq.dataquality.spark.text_files import Scope, listing, reader_of, with_rows, within
 from dq.lake import storage
 from dq.lake.compression import avro_header
 from dq.lake.parquet import columns as parquet_columns

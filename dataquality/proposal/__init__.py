@@ -1,1 +1,0 @@
-"""Rules that data has kept so far, proposed for its contract with the evidence of each."""
