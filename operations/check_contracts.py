@@ -191,12 +191,12 @@ def check_contracts(
         quarantine_unmasked,
     )
     with closing(world.store()) as store:
-        outcome = finish(world, store, request, run(world, store, request))
+        outcome = finish(world, store, request, run_checks(world, store, request))
     outcome.raise_bugs()
     return replace(outcome, alerts=tuple(world.messages.alerts), notes=tuple(world.messages.notes))
 
 
-def run(world: World, store: Store, request: CheckRequest) -> CheckOutcome:
+def run_checks(world: World, store: Store, request: CheckRequest) -> CheckOutcome:
     """Test the objects and keep what was found; nothing is sent yet. Raises as `check_contracts`."""
     loaded = settled(world, store, load(request.paths, world.note))
     unheard = alerting.refused(loaded.contracts, request.channel, world.settings)

@@ -13,7 +13,7 @@ from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
 from dq.cli.shown import check
 from dq.contracts.shared.outcome import UsageError
 from dq.operations.check import asked, partition_of
-from dq.operations.check_contracts import CheckRequest, finish, run
+from dq.operations.check_contracts import CheckRequest, finish, run_checks
 from dq.operations.runtime.context import here, instant
 
 
@@ -108,7 +108,7 @@ def command(
         quarantine_unmasked,
     )
     with closing(world.store()) as store:
-        outcome = run(world, store, request)
+        outcome = run_checks(world, store, request)
         if dry_run:
             check.outlines(outcome.results, outcome.findings, format)
         else:

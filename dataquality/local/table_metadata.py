@@ -16,7 +16,8 @@ from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.statistics.facts import Statistic, counts_rows, distrusted
 from dq.dataquality.check import by_schema
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import asked_of, select
+from dq.dataquality.clauses.coverage import asked_of
+from dq.dataquality.clauses.coverage import select as select_clauses
 from dq.dataquality.local.table_metadata_store import MetadataFacts, TablePlace
 from dq.dataquality.model.column import field as field_of
 from dq.dataquality.model.run_context import Occasion
@@ -305,7 +306,7 @@ class _Nulls:
 def judge_of(contract: Contract, one: SchemaObject) -> Judge:
     """What `dq check` would say of the columns and types of an object's files, where a promise is broken."""
     kinds = built_in()
-    clauses = select(contract, one, kinds).clauses
+    clauses = select_clauses(contract, one, kinds).clauses
     promised = row_type(one)
     keys = [prop.column for prop in one.partition_keys()]
 

@@ -42,10 +42,10 @@ _ADDED = ("clause_name",)
 _DDL = ", ".join(f"{sql.name(column)} {kind}" for column, kind in COLUMNS)
 _PATH_SIGNS = ("/", "\\", ":")
 
-Line = tuple[str | datetime | float | None, ...]
+TableRow = tuple[str | datetime | float | None, ...]
 
 
-def lines(report: Report, at: datetime) -> Iterator[Line]:
+def lines(report: Report, at: datetime) -> Iterator[TableRow]:
     """The rows of a report: one per clause result, in the order of COLUMNS."""
     scope = ", ".join(label(partition) for partition in report.partitions) or TABLE
     for one in report.results:
@@ -54,12 +54,12 @@ def lines(report: Report, at: datetime) -> Iterator[Line]:
         yield (report.contract, report.version, report.object, scope, at, *about, *found)
 
 
-def untested(contract: Contract, name: str, scope: str, at: datetime, reason: str) -> Line:
+def untested(contract: Contract, name: str, scope: str, at: datetime, reason: str) -> TableRow:
     """The row of an object that could not be tested at all: an error without a clause."""
     return (contract.id, contract.version, name, scope, at, *_NO_RESULT, reason, "")
 
 
-def broken(finding: Finding, at: datetime) -> Line:
+def broken(finding: Finding, at: datetime) -> TableRow:
     """The row of a contract that could not be read."""
     return (finding.contract or finding.at.file, "", "", "", at, *_NO_RESULT, str(finding), "")
 
@@ -86,7 +86,7 @@ def place(target: str) -> str:
     return ".".join(sql.name(part) for part in parts)
 
 
-def append(spark: SparkSession, rows: Sequence[Line], target: str) -> None:
+def append(spark: SparkSession, rows: Sequence[TableRow], target: str) -> None:
     """Adds the rows in one write. A table, or a folder of Parquet, that is not there yet is made.
 
     A table that is there keeps its format and may have more columns, which are filled with NULL. Raises

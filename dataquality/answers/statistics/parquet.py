@@ -30,7 +30,8 @@ from dq.dataquality.answers.statistics.facts import (
     relation,
     within,
 )
-from dq.dataquality.model.column import Column, field, resolve
+from dq.dataquality.model.column import Column, resolve
+from dq.dataquality.model.column import field as column_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.columnar_files import opened
 from dq.dataquality.spark.dataset import Dataset
@@ -503,7 +504,7 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> Placed | No
         key = keys.get(unescaped(name).lower()) if equals else None
         if key is None:
             continue
-        kind = field(schema, key)
+        kind = column_field(schema, key)
         make = TYPED.get(kind.name) if kind else None
         if kind is None or make is None:
             return None
