@@ -12,7 +12,7 @@ from types import MappingProxyType
 from uuid import UUID, uuid5
 
 from dq.alerts.route import LaterWord, Wait
-from dq.contracts.shared.outcome import Breach, End, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import Breach, End, IncidentKey, Recovery, Severity
 
 # When an incident comes and goes so often that each change is news to nobody.
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, delete, func, i
 from dq.alerts.incident import CLOSED_AS, TITLE, Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import WAITING, incident_event, incident_subject, message, outbox, silence
 from dq.alerts.tables import incident as incidents
-from dq.contracts.shared.outcome import End, IncidentKey, Severity
+from dq.contracts.outcome import End, IncidentKey, Severity
 from dq.store.engine import Store
 
 # Incidents as rows: reads them, writes them, and appends what happened.

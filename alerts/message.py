@@ -23,7 +23,7 @@ from dq.alerts.incident import (
     is_digest,
     listing,
 )
-from dq.contracts.shared.outcome import End, IncidentKey, Severity, counted, first_of, one_line
+from dq.contracts.outcome import End, IncidentKey, Severity, counted, first_of, one_line
 
 # How many deliveries or partitions an incident is about, in words. Subjects come by their names.
 

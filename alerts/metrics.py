@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, case, func, select
 from dq.alerts.incident import CREATE, STORM
 from dq.alerts.outbox import SHOULD_BE_THERE
 from dq.alerts.tables import WAITING, OutboxStatus, incident, incident_event, outbox
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 from dq.store.schema import UtcDateTime
 
 STATES = ("open", "acked", "silenced")

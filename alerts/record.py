@@ -29,7 +29,7 @@ from dq.alerts.route import AlertRoute, Wait, first_word, matching
 from dq.alerts.suppression import KeyPattern
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
 from dq.store import Store
 
 PAST = "(past)"

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from dq.contracts.access.alert_target import QuietHours
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 
 # Who is told: routes by severity, with the console when nobody else would be.
 

@@ -20,7 +20,7 @@ from dq.alerts.route import Wait
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import silence as silences
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
 
 # A storm: many new incidents for one place become one digest, with each of them in its thread.
 #

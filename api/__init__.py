@@ -13,7 +13,7 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.contracts.model import Contract
-    from dq.contracts.shared.outcome import DqError, Finding
+    from dq.contracts.outcome import DqError, Finding
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.parse import BrokenContract
     from dq.contracts.yaml.parse import read as load
@@ -103,7 +103,7 @@ __all__ = [
 
 # Where each name is defined.
 _MODULES: dict[str, tuple[str, ...]] = {
-    "dq.contracts.shared.outcome": ("DqError", "Finding"),
+    "dq.contracts.outcome": ("DqError", "Finding"),
     # A contract, and what the gate says of it.
     "dq.contracts.model": ("Contract",),
     "dq.contracts.yaml.parse": ("BrokenContract",),
@@ -188,7 +188,7 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import version
 
-        from dq.contracts.shared.install import NAME
+        from dq.contracts.install import NAME
 
         return version(NAME)
     if name not in _HOMES:

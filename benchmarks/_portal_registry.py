@@ -19,7 +19,7 @@ from sqlalchemy import text as sql
 from dq.alerts.tables import incident, incident_event, incident_subject
 from dq.contracts.schedule.clock import Note
 from dq.dataquality.delivery.tables import cycle, heartbeat, watermark
-from dq.dataquality.results.check_runs import check_result, check_run
+from dq.dataquality.results import check_result, check_run
 from dq.store.engine import Store
 
 NOW = datetime(2026, 5, 31, 9, tzinfo=UTC)

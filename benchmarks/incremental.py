@@ -33,7 +33,7 @@ from sqlalchemy import Text, func, select
 from dq.contracts.access.access_policy import reach
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache.store import PartLedger, kept_keys, part_count
+from dq.dataquality.answers.partition_cache import PartLedger, kept_keys, part_count
 from dq.dataquality.answers.sources import NONE
 from dq.dataquality.check import check
 from dq.dataquality.report import Report

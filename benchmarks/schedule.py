@@ -16,9 +16,9 @@ from itertools import islice
 from _report import arguments, finish
 from croniter import croniter
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import DayEffect, FreeDays, zone
 from dq.contracts.schedule.clock import Schedule, parse
-from dq.contracts.shared.outcome import TextFault
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2027, 1, 1, tzinfo=UTC)

@@ -179,7 +179,7 @@ def is_apart(module: Module) -> bool:
     """Whether a module of the command line touches neither typer nor the terminal."""
     texts = module.texts
     return module.name.startswith("dq.cli.") and not any(
-        text.startswith(("typer", "dq.cli.terminal", "rich")) for text in texts
+        text.startswith(("typer", "dq.cli.output", "rich")) for text in texts
     )
 
 

@@ -24,7 +24,7 @@ from typer.main import get_command
 
 from dq.cli import commands, output
 from dq.cli.context import TerminalMessages
-from dq.contracts.shared.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, UsageError
 from dq.operations.runtime.context import CONFIG, MESSAGES
 
 BUG = 70
@@ -110,7 +110,7 @@ def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        from dq.contracts.shared.install import NAME
+        from dq.contracts.install import NAME
 
         output.line(f"dq {version(NAME)}")
         raise typer.Exit

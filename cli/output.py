@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from dq.contracts.shared import outcome
-from dq.contracts.shared.outcome import DqError, in_json, one_line
+from dq.contracts import outcome
+from dq.contracts.outcome import DqError, in_json, one_line
 from dq.operations.runtime import context
 
 if TYPE_CHECKING:

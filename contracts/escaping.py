@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 
-from dq.contracts.shared import outcome
-from dq.contracts.shared.outcome import UsageError, block, inert, one_line
+from dq.contracts import outcome
+from dq.contracts.outcome import UsageError, block, inert, one_line
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.text import name
 from dq.contracts.yaml import insertion

@@ -24,8 +24,8 @@ from dq.contracts.model import (
     plain,
     typed,
 )
+from dq.contracts.outcome import DataFormat, Finding, mistake
 from dq.contracts.schedule.calendar import DayEffect, FreeDays
-from dq.contracts.shared.outcome import DataFormat, Finding, mistake
 
 # The kinds of values that dq's own terms hold: dates, texts, templates of partitions, markers, signs.
 

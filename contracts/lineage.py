@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dq.contracts.access.access_policy import parse
 from dq.contracts.access.data_location import is_lake, paths, resolve
 from dq.contracts.model import Contract, SchemaObject, Server
-from dq.contracts.shared.outcome import Location, TextFault, UsageError
+from dq.contracts.outcome import Location, TextFault, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
 
 # Who is made from whom: the declared inputs of contracts, as far as their own texts say so.

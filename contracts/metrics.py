@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from dq.contracts.model import OPERATORS, PLACE, Place, Property, Quality, SchemaObject, plain
-from dq.contracts.shared.outcome import Finding, Location, mistake, suggestion
+from dq.contracts.outcome import Finding, Location, mistake, suggestion
 
 # TABLE: the metrics of dq's own engine: what they are asked of, and which arguments and units they take.
 

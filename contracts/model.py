@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticOmit
 
 from dq.contracts import odcs as versions
-from dq.contracts.shared.outcome import Finding, Location, mistake, nearest, one_of, suggestion
+from dq.contracts.outcome import Finding, Location, mistake, nearest, one_of, suggestion
 
 # Where every value of a document was written, kept beside the value at little cost.
 

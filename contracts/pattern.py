@@ -13,7 +13,7 @@ from itertools import pairwise, product
 from operator import or_
 from typing import NoReturn
 
-from dq.contracts.shared.outcome import TextFault
+from dq.contracts.outcome import TextFault
 
 # Sets of characters as ranges of code points: what a class of a pattern may match.
 

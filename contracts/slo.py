@@ -15,10 +15,7 @@ from itertools import product
 from dq.contracts import extension
 from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, Node, SchemaObject, SlaProperty
-from dq.contracts.schedule.calendar import TZDATA_VERSION, DayEffect, FreeDays
-from dq.contracts.schedule.clock import DstPolicy, Due, Note, Schedule, parse
-from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     MONTHS,
     SECONDS,
     Finding,
@@ -28,6 +25,9 @@ from dq.contracts.shared.outcome import (
     parse_elapsed,
     suggestion,
 )
+from dq.contracts.schedule.calendar import TZDATA_VERSION, DayEffect, FreeDays
+from dq.contracts.schedule.clock import DstPolicy, Due, Note, Schedule, parse
+from dq.contracts.schedule.cron import Dialect
 
 # Promised deliveries, each with its identity, breach instant and expected partitions.
 

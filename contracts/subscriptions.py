@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.extension import Date, Filled
 from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, no_items, typed
-from dq.contracts.shared.outcome import Finding, nearest
+from dq.contracts.outcome import Finding, nearest
 from dq.contracts.yaml import source
 
 # A subscription: one consumer's agreed use of a contract, from a file to a typed value.

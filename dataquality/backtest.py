@@ -10,15 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.shared.outcome import (
-    CheckResult,
-    DqError,
-    Location,
-    Severity,
-    Status,
-    Unreadable,
-    UsageError,
-)
+from dq.contracts.outcome import CheckResult, DqError, Location, Severity, Status, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
@@ -44,7 +36,7 @@ from dq.dataquality.model.metric import (
 )
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.request import Chosen, Request, choose, occasion_of, opened, others_of
-from dq.dataquality.results.check_runs import COUNTED
+from dq.dataquality.results import COUNTED
 from dq.dataquality.spark.columnar_files import MOST_FILES as MOST_FILES
 from dq.dataquality.spark.columnar_files import columns_of, named_folders
 from dq.dataquality.spark.dataset import FILES, TEXTS, Dataset, files_of, gathered

@@ -10,12 +10,12 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.memory import LeftToSpark, answers
 from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
-from dq.dataquality.answers.statistics.facts import File
+from dq.dataquality.answers.statistics import File
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account, JsonObject, State
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, result, second_of, subject
@@ -50,7 +50,7 @@ from dq.dataquality.sql.spark_predicate import question
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dq.dataquality.answers.partition_cache.store import PartLedger
+    from dq.dataquality.answers.partition_cache import PartLedger
 
 
 # Statistics and kept answers are verified: a share of them is counted from the rows, and one that is wrong
@@ -377,7 +377,7 @@ def _recalled(
     scope: _Scope, dataset: Dataset | None, memory: PartLedger, now: dt.datetime, metrics: Collection[Metric]
 ) -> Shortcut:
     """By what earlier checks kept of the table's folders."""
-    from dq.dataquality.answers.partition_cache.cache import recalled
+    from dq.dataquality.answers.partition_cache import recalled
 
     # What a window leaves of the rows is another question at each run.
     clauses = [clause for clause in scope.clauses if clause.extent.window is None]

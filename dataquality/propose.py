@@ -16,7 +16,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.outcome import Status, Unreadable, UsageError
+from dq.contracts.outcome import Status, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Addition, Way, insert, reaches

@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from itertools import pairwise
 from typing import Any
 
-from dq.contracts.shared.outcome import counted
+from dq.contracts.outcome import counted
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Way

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import Status, Unreadable, UsageError
+from dq.contracts.outcome import Status, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer

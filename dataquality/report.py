@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dq.contracts import escaping
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     BROKEN,
     KEPT,
     UNTOLD,

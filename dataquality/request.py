@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import DqError, MissingTool, UsageError
+from dq.contracts.outcome import DqError, MissingTool, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType, row_type
 from dq.dataquality.answers.memory import LeftToSpark, SmallTable, small_table
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from dq.dataquality.answers.partition_cache.store import PartLedger
+    from dq.dataquality.answers.partition_cache import PartLedger
 
 
 # Frames of others (pandas, polars, Arrow) as DataFrames of Spark, by way of Arrow.

@@ -14,8 +14,8 @@ from io import BytesIO
 from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple
 
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import MissingTool, Unreadable
+from dq.contracts.install import install_command
+from dq.contracts.outcome import MissingTool, Unreadable
 from dq.lake.storage import Files
 
 # Compressed parts of a table's log, never unpacked to more than a limit: a small file may hold gigabytes.

@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.install import needing
+from dq.contracts.outcome import Unreadable
 from dq.lake.storage import Files, Seen, unescaped
 from dq.lake.table_log import (
     NOT_UNDERSTOOD,

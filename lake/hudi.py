@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.lake import compression
 from dq.lake.storage import Files, Seen, unescaped
 from dq.lake.table_log import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.outcome import Unreadable, first_of
+from dq.contracts.outcome import Unreadable, first_of
 from dq.contracts.types import DataType
 from dq.lake.types import Format, contract_type
 

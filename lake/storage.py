@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, TypeVar
 
 from dq.contracts.access.access_policy import FAMILIES, Reach, is_remote
 from dq.contracts.access.files import NO_WAIT
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import DqError, MissingTool, Unreadable
+from dq.contracts.install import install_command
+from dq.contracts.outcome import DqError, MissingTool, Unreadable
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem

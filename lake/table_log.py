@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.types import DataType
 from dq.lake.storage import Files
 

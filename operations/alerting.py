@@ -45,7 +45,7 @@ from dq.contracts.access.files import FileRefused, named, read
 from dq.contracts.escaping import shell, shell_word
 from dq.contracts.lineage import DataObject, consumers, declares, inputs
 from dq.contracts.model import Contract, CustomProperty, SupportChannel
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     Breach,
     DqError,
     Finding,
@@ -59,10 +59,10 @@ from dq.contracts.shared.outcome import (
 )
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import results
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import PastMiss
 from dq.dataquality.delivery.notify import PLATFORM, misses_digest, misses_summary
-from dq.dataquality.results import check_runs
 from dq.operations.registry_files import Loaded, load
 from dq.operations.runtime.context import World, secret_in, written_instant
 from dq.operations.runtime.settings import Settings
@@ -431,7 +431,7 @@ def helper(
     def helped(contract: Contract, event: Breach) -> Breach:
         said = tuple((label, _place(world, label, value)) for label, value in event.facts)
         # A budget that is used up keeps nobody from working.
-        waits = SINCE in dict(event.facts) or event.key.group == check_runs.GROUP
+        waits = SINCE in dict(event.facts) or event.key.group == results.GROUP
         blocks = blocking.line(contract, event.key.object) if waits else ""
         more = (("blocks", blocks), *_people(contract), *_mentions(world, contract, event.severity))
         command = (COMMAND, _command(world, contract, event, server))
@@ -517,10 +517,10 @@ def _said(world: World, words: Sequence[str]) -> str:
 
 
 def _words(contract: Contract, event: Breach, server: str | None, file: Path) -> Sequence[str]:
-    if event.key.group != check_runs.GROUP:
+    if event.key.group != results.GROUP:
         return ["status", _undashed(str(file))]
     one = ["--object", event.key.object] if len(contract.objects) > 1 else []
-    part = ["--all"] if event.subject == check_runs.TABLE else ["--partition", event.subject]
+    part = ["--all"] if event.subject == results.TABLE else ["--partition", event.subject]
     return ["check", _undashed(str(file)), *one, *part, *(["--server", server] if server else [])]
 
 

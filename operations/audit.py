@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dq.contracts.shared.outcome import Finding, UsageError, iso
+from dq.contracts.outcome import Finding, UsageError, iso
 from dq.dataquality.delivery.replay import Audit, Replayed, keys
 from dq.dataquality.delivery.replay import audit as compare
 from dq.dataquality.delivery.replay import replay as derive

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.outcome import DqError, Unreadable
+from dq.contracts.outcome import DqError, Unreadable
 from dq.dataquality.backtest import Backtest, FoundPartition, Outcome, backtest
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, KindTerms

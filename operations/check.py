@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from dq.contracts import slo as promise
 from dq.contracts.access.data_location import other_servers, server_beside
 from dq.contracts.model import Contract, SchemaObject, key
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     Breach,
     CheckResult,
     DqError,
@@ -29,7 +29,8 @@ from dq.contracts.shared.outcome import (
     suggestion,
 )
 from dq.contracts.yaml.clause_name import namer
-from dq.dataquality.answers.partition_cache.store import PartLedger
+from dq.dataquality import results
+from dq.dataquality.answers.partition_cache import PartLedger
 from dq.dataquality.answers.sources import ALL, Lever
 from dq.dataquality.check import Outline, check, outline
 from dq.dataquality.checks import built_in
@@ -44,9 +45,6 @@ from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import Request, opened, pick
-from dq.dataquality.results import check_runs
-from dq.dataquality.results import check_runs as earlier_runs
-from dq.dataquality.results import check_runs as trials
 from dq.dataquality.spark.dataset import FILES, Dataset, locate
 from dq.dataquality.spark.partitions import only
 from dq.operations.data_places import located_data
@@ -171,7 +169,7 @@ def _scopes(
         return _once(cycle_store.delivered_since(tx, contract.key, one.name, what.since, elsewhere))
     if not one.partition_keys():
         return (None,)
-    tested = check_runs.checked(tx, contract.key, one.name)
+    tested = results.checked(tx, contract.key, one.name)
     arrived = [
         kept for kept in cycle_store.all_cycles(tx, (contract.key, one.name)) if kept.delivered_at is not None
     ]
@@ -232,7 +230,7 @@ def _once(partitions: Iterable[Sequence[tuple[str, str]]]) -> Scopes:
 
 def name_of(scope: Partition | None) -> str:
     """A scope as history knows it."""
-    return label(tuple(scope.items())) if scope else check_runs.TABLE
+    return label(tuple(scope.items())) if scope else results.TABLE
 
 
 def partition_of(text: str) -> Partition:
@@ -504,11 +502,9 @@ def earlier(store: Store, contract: Contract, one: SchemaObject) -> Sequence[Ear
     name = namer(one)
     rules = [rule.path() for element in (one, *one.walk()) for rule in element.quality]
     with store.read() as tx:
-        counted = earlier_runs.earlier_counts(
-            tx, contract.key, one.name, {path: name(path) for path in rules}
-        )
+        counted = results.earlier_counts(tx, contract.key, one.name, {path: name(path) for path in rules})
         names = {path: name(path) for path in columns_compared(one)}
-        return (*counted, *earlier_runs.earlier_measures(tx, contract.key, one.name, names))
+        return (*counted, *results.earlier_measures(tx, contract.key, one.name, names))
 
 
 def keep(given: Setup, report: Report, scope: str) -> Report:
@@ -520,7 +516,7 @@ def keep(given: Setup, report: Report, scope: str) -> Report:
     now = given.world.now()
     product = key(report.contract, report.version)
     with given.store.write() as tx:
-        made = check_runs.save_run(
+        made = results.save_run(
             tx,
             contract=product,
             object=report.object,
@@ -532,10 +528,10 @@ def keep(given: Setup, report: Report, scope: str) -> Report:
             rules=report.rules,
         )
         if report.verification is not None:
-            trials.save_trial(tx, made, report.verification.tally)
-            report = replace(report, verification=replace(report.verification, ever=trials.all_trials(tx)))
-        others = check_runs.unasked(tx, made, product, report.object, scope) if report.rules else None
-        event = check_runs.verdict(product, report.object, scope, report.results, now, others)
+            results.save_trial(tx, made, report.verification.tally)
+            report = replace(report, verification=replace(report.verification, ever=results.all_trials(tx)))
+        others = results.unasked(tx, made, product, report.object, scope) if report.rules else None
+        event = results.verdict(product, report.object, scope, report.results, now, others)
         if event is not None:
             given.tell(tx, event)
     return report

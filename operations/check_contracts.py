@@ -11,13 +11,13 @@ from typing import Any
 
 from dq.alerts.drain import Drained
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Finding, Unreadable
+from dq.contracts.outcome import Finding, Unreadable
+from dq.dataquality import results as results_table
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.report import Report
-from dq.dataquality.results import results_table
 from dq.operations import alerting, check
 from dq.operations.check import AskedRows, Failed, Setup, Task, Work
 from dq.operations.key_ownership import settled

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 from dq.contracts.access.access_policy import Reach, is_remote
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import DqError, Finding
+from dq.contracts.outcome import DqError, Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import Watched, label, partition_of
 from dq.dataquality.delivery.notify import root_of

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from dq.contracts.install import install_command, needing
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.install import install_command, needing
-from dq.contracts.shared.outcome import MissingTool, UsageError
+from dq.contracts.outcome import MissingTool, UsageError
 from dq.contracts.types import catalog_type
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed
 from dq.contracts.access.files import read as read_file
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import TEXT, parse, read

@@ -18,8 +18,8 @@ from pathlib import Path
 from dq.alerts import drain
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
-from dq.contracts.shared.install import NAME, install_command
-from dq.contracts.shared.outcome import DqError, counted
+from dq.contracts.install import NAME, install_command
+from dq.contracts.outcome import DqError, counted
 from dq.dataquality.delivery import retention
 from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import MissingTool, UsageError
+from dq.contracts.install import install_command
+from dq.contracts.outcome import MissingTool, UsageError
 
 # Where the two archives are unpacked, beside the driver and every executor.
 ENVIRONMENT, CONTRACTS = "environment", "contracts"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Finding, UsageError
+from dq.contracts.outcome import Finding, UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours

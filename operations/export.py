@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dq.contracts.escaping import comment
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import UsageError, nearest
+from dq.contracts.outcome import UsageError, nearest
 from dq.operations.registry_files import load, only
 from dq.registry import exporting
 from dq.registry.exporting import Exported, ExportKind, Write, unsaid

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dq.contracts.access.discovery import find
 from dq.contracts.access.files import FileRefused, Found, read, replace
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml.formatting import Formatted, formatted
 
 

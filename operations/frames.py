@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import quarantine
 from dq.dataquality.backtest import LAST, Backtest

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access.files import POLICY_FILE, Absent, exists
 from dq.contracts.access.files import read as read_file
-from dq.contracts.diff.element import name_of
+from dq.contracts.diff import name_of
 from dq.contracts.metrics import measure_named
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.contracts.shared.outcome import Finding, Severity, Unreadable, UsageError
+from dq.contracts.outcome import Finding, Severity, Unreadable, UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import SILENT, State, accounts, foreseen, service_levels, untyped

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dq.contracts.shared.outcome import UsageError, counted, nearest
+from dq.contracts.outcome import UsageError, counted, nearest
 from dq.lake.storage import partition_folder
 from dq.operations.runtime.context import World, called
 from dq.operations.runtime.spark import opened

@@ -22,16 +22,7 @@ from dq.alerts.incident_store import PastStep, rewound, standing_at, steps_until
 from dq.alerts.message import Message, render
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.alerts.suppression import AlertSilence, KeyPattern
-from dq.contracts.shared.outcome import (
-    Breach,
-    DqError,
-    Finding,
-    IncidentKey,
-    Recovery,
-    Severity,
-    UsageError,
-    iso,
-)
+from dq.contracts.outcome import Breach, DqError, Finding, IncidentKey, Recovery, Severity, UsageError, iso
 from dq.operations import alerting
 from dq.operations.alerting import FROM_CONTRACT
 from dq.operations.registry_files import load

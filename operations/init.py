@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.files import POLICY_FILE, create
+from dq.contracts.outcome import DqError, TextFault, UsageError
 from dq.contracts.schedule.clock import Schedule, shortest_gap
 from dq.contracts.schedule.clock import parse as parse_schedule
-from dq.contracts.shared.outcome import DqError, TextFault, UsageError
 from dq.contracts.yaml.insertion import quoted
 from dq.operations.runtime.context import here
 from dq.validators.git.repository import BRANCH, make_repository, require_none

@@ -15,7 +15,7 @@ from dq.alerts import incident_store as incidents
 from dq.alerts.record import record
 from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import End, Finding, Location, Recovery, Severity, Unreadable
+from dq.contracts.outcome import End, Finding, Location, Recovery, Severity, Unreadable
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.dataquality.delivery import skip_cache
 from dq.dataquality.delivery.skip_cache import Claim, KeyHolder, decide, holders, note, remember, remembered

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import DqError, UsageError
+from dq.contracts.install import needing
+from dq.contracts.outcome import DqError, UsageError
 
 if TYPE_CHECKING:
     from dq.registry.aws.lake_link import LinkStep

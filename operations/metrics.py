@@ -23,8 +23,8 @@ from sqlalchemy import Connection
 
 from dq.alerts import metrics as alert_metrics
 from dq.contracts.escaping import prometheus_label
-from dq.contracts.shared.install import NAME
-from dq.contracts.shared.outcome import StoreError, UsageError
+from dq.contracts.install import NAME
+from dq.contracts.outcome import StoreError, UsageError
 from dq.dataquality.delivery import compliance, heartbeat
 from dq.operations.runtime.context import World, called
 from dq.store.engine import head, open_as_it_is

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRefused, read
+from dq.contracts.install import install_command
 from dq.contracts.lineage import declared, inputs
 from dq.contracts.model import Contract
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.operations.runtime.context import World
 

@@ -43,9 +43,9 @@ from dq.contracts.access.access_policy import WEB, is_remote, web_address
 from dq.contracts.access.access_policy import parse as parse_address
 from dq.contracts.access.data_location import DataPlace, resolve, server_beside, server_of
 from dq.contracts.access.files import read_own
+from dq.contracts.install import NAME, release
 from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server
-from dq.contracts.shared.install import NAME, release
-from dq.contracts.shared.outcome import UNTOLD, CheckResult, DqError, Status, TextFault, UsageError
+from dq.contracts.outcome import UNTOLD, CheckResult, DqError, Status, TextFault, UsageError
 from dq.dataquality.report import Report
 from dq.operations.check import Partition, Setup, name_of
 from dq.operations.runtime.context import World

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dq.contracts.shared.outcome import AnsweredBy, CycleStatus, Severity, Status, UsageError, suggestion
+from dq.contracts.outcome import AnsweredBy, CycleStatus, Severity, Status, UsageError, suggestion
 
 # Words to write a JSON Schema with, so that a form reads as a table.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from dq.contracts.shared.outcome import DqError, Finding
+from dq.contracts.outcome import DqError, Finding
 from dq.contracts.subscriptions import Subscription
 from dq.operations.gate import policy_of, written
 from dq.operations.key_ownership import settled

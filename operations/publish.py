@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from dq.contracts.access.data_location import DataPlace, other_servers, resolve, server_of
+from dq.contracts.install import needing
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import DqError, Undeliverable, Unreadable, UsageError
+from dq.contracts.outcome import DqError, Undeliverable, Unreadable, UsageError
 from dq.contracts.yaml.parse import TEXT, read
+from dq.dataquality import results
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check as measure
 from dq.dataquality.checks import built_in
@@ -29,7 +30,6 @@ from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import is_written, write_count, write_receipt
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
-from dq.dataquality.results import check_runs
 from dq.dataquality.spark.columnar_files import for_hadoop
 from dq.dataquality.spark.dataset import TEXTS, Dataset, locate, open_table
 from dq.dataquality.spark.partitions import only
@@ -533,7 +533,7 @@ class _Case:
     def keep(self, report: Report, partition: dict[str, str], staged: str) -> None:
         """Writes the audit to the store, apart from what readers see; `dq status` shows both."""
         with self.store.write() as tx:
-            check_runs.save_run(
+            results.save_run(
                 tx,
                 contract=self.contract.key,
                 object=report.object,

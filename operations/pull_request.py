@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
-from dq.contracts.shared.outcome import Finding, UsageError
+from dq.contracts.outcome import Finding, UsageError
 from dq.operations import subscriptions
 from dq.operations.gate import GateOutcome, official_schema, policy_of, unenforced, written
 from dq.operations.runtime.context import World
@@ -32,16 +32,17 @@ from dq.validators.git.base import (
 )
 from dq.validators.git.repository import entry_content, tree_entries
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
-from dq.validators.policy.changes import (
+from dq.validators.policy.policy import (
+    DEFAULT,
     ID,
     ChangedPolicy,
+    Policy,
     change_severity,
     changed_policies,
     policy_findings,
     stricter_changes,
     stricter_findings,
 )
-from dq.validators.policy.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
     from dq.validators.compat.classification import Mode

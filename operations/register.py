@@ -18,8 +18,7 @@ from dq.contracts.access.data_location import DataPlace, is_lake, resolve, serve
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read, write
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.schedule import clock
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     DqError,
     Finding,
     Location,
@@ -30,6 +29,7 @@ from dq.contracts.shared.outcome import (
     first_of,
     suggestion,
 )
+from dq.contracts.schedule import clock
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription

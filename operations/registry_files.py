@@ -17,7 +17,7 @@ from dq.contracts.access.data_location import DataPlace, other_servers, resolve
 from dq.contracts.access.discovery import discover, told
 from dq.contracts.access.files import FileRefused, read, read_own
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import DqError, Finding, Severity, StoreError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, Finding, Severity, StoreError, Unreadable, UsageError
 from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse

@@ -12,7 +12,7 @@ from pathlib import Path
 from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import server_of as chosen_server
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import DqError, Finding, UsageError
+from dq.contracts.outcome import DqError, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.lake.storage import PlacedPartition, Storages, files_for
 from dq.operations.data_places import placements

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access.data_location import RFC_4180, TextFormat, text_format
+from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import Finding, MissingTool, UsageError
+from dq.contracts.outcome import Finding, MissingTool, UsageError
 
 if TYPE_CHECKING:
     from dq.dataquality.report import Report

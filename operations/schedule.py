@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from dq.alerts.drain import Drained
+from dq.contracts.outcome import Finding, TextFault, UsageError, iso
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Difference, DstPolicy, Due, Note, Schedule, dst_hazards, parse
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import Finding, TextFault, UsageError, iso
 from dq.contracts.slo import ChangedDay, Cycle, Slo, changed_days
 from dq.dataquality.delivery import cycle_store, replay
 from dq.dataquality.delivery.cycle import label

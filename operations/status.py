@@ -21,9 +21,10 @@ from dq.alerts.incident import Incident, incident_as_row
 from dq.alerts.incident_store import standing_at as incidents_at
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CycleStatus, Finding, Unreadable, UsageError
+from dq.contracts.outcome import CycleStatus, Finding, Unreadable, UsageError
 from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
+from dq.dataquality import results
 from dq.dataquality.delivery import cycle_store, evidence, heartbeat, notify
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks
@@ -43,9 +44,7 @@ from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.dataquality.delivery.replay import rewound
 from dq.dataquality.delivery.skip_cache import remembered
-from dq.dataquality.results import check_runs
-from dq.dataquality.results import check_runs as audits
-from dq.dataquality.results.check_runs import StagedRun
+from dq.dataquality.results import StagedRun
 from dq.lake.storage import Storages
 from dq.operations import alerting
 from dq.operations.data_places import placed, resolved, with_folders
@@ -212,7 +211,7 @@ def _standing(cycle: Cycle, status: CycleStatus, reason: str, at: datetime | Non
 
 # For how long what was withdrawn is still shown.
 _TOLD_FOR = timedelta(days=7)
-Quality = Mapping[tuple[str, str], Sequence[check_runs.Line]]
+Quality = Mapping[tuple[str, str], Sequence[results.Line]]
 
 
 class Grouping(StrEnum):
@@ -366,8 +365,8 @@ def _read(
             contracts=tuple(chosen),
             deliveries=tuple(deliveries),
             groups=tuple(grouped(deliveries, _NAMED[by])) if by is not Grouping.PROMISE else (),
-            checks={pair: check_runs.latest(tx, *pair, at) for pair in pairs},
-            audited=tuple(audit for pair in pairs for audit in audits.newest_audits(tx, *pair, at)),
+            checks={pair: results.latest(tx, *pair, at) for pair in pairs},
+            audited=tuple(audit for pair in pairs for audit in results.newest_audits(tx, *pair, at)),
             incidents=tuple(one for one in incidents_at(tx, at) if one.key.contract in mine),
             withdrawn=tuple(_withdrawn(tx, loaded, now)),
             outstanding=() if heartbeat.is_past(tx, at) else tuple(drain.all_of(tx, now)),

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from dq.alerts.incident_store import forget
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery import retention
 from dq.operations.runtime.context import called, elapsed

@@ -16,7 +16,7 @@ from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract, candid
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import ASIDE, is_contract
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as typed
 from dq.contracts.yaml.parse import parse

@@ -20,16 +20,18 @@ from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRefused, Found, read
+from dq.contracts.install import needing
 from dq.contracts.model import Contract
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import DqError, Finding, Unreadable
+from dq.contracts.outcome import DqError, Finding, Unreadable
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.local.table_metadata import facts, judge_of, listed
-from dq.dataquality.local.table_metadata_store import (
+from dq.dataquality.local.table_metadata import (
     KnownTable,
     MetadataFacts,
     TablePlace,
+    facts,
+    judge_of,
+    listed,
     recall,
     remember,
 )

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.outcome import Finding, UsageError, nearest
+from dq.contracts.outcome import Finding, UsageError, nearest
 from dq.contracts.yaml.parse import TEXT
 from dq.operations.gate import judge, official_schema, policy_of, unenforced, written
 from dq.operations.runtime.context import here

@@ -19,8 +19,8 @@ from urllib.parse import SplitResult, urlsplit
 from dq.alerts import metrics
 from dq.alerts.drain import Drained
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.shared.install import NAME
-from dq.contracts.shared.outcome import CycleStatus, Finding, UsageError
+from dq.contracts.install import NAME
+from dq.contracts.outcome import CycleStatus, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE, Cycle
 from dq.dataquality.delivery import compliance, cycle_store, heartbeat
 from dq.dataquality.delivery.cycle import SETTLE, Kept, MissingPart, Watched, label

@@ -21,7 +21,7 @@ from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import MAX_BYTES, FileRefused, Found, read
 from dq.contracts.lineage import LineageOutline, inputs_of, outline
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classification import Verdict
 from dq.validators.compat.classified_change import Aspect, Comparison

@@ -12,9 +12,9 @@ from typing import Any
 
 from dq.alerts.incident import IncidentState
 from dq.contracts.access.access_policy import WEB, web_address
+from dq.contracts.outcome import CycleStatus, counted
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Schedule, times_of_day
-from dq.contracts.shared.outcome import CycleStatus, counted
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.notify import local_time, span

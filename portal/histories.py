@@ -18,7 +18,7 @@ from typing import Any
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import MAX_BYTES, Found
 from dq.contracts.model import Identity, identity
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.contracts.yaml.parse import parse
 from dq.portal import contracts
 from dq.portal.contracts import Card, FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from dq.alerts.incident import TITLE, Facts
-from dq.contracts.shared.outcome import block, counted, in_json
+from dq.contracts.outcome import block, counted, in_json
 from dq.portal.contracts import Broke, Card, VersionChange, VersionHistory, domain_page, slug
 from dq.portal.formatting import STATES, Values, Word, cut, instant, instant_of, length, said_state
 from dq.portal.product import ProductState, Summary

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from dq.contracts.access import files
 from dq.contracts.access.files import shown
-from dq.contracts.shared.outcome import Finding, Unreadable, UsageError
+from dq.contracts.outcome import Finding, Unreadable, UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.portal import contracts, product
 from dq.portal.contracts import Card, Problem

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from dq.contracts.access.files import Found
+from dq.contracts.install import needing, release
 from dq.contracts.model import Contract
-from dq.contracts.shared.install import needing, release
-from dq.contracts.shared.outcome import block, in_json, in_xml
+from dq.contracts.outcome import block, in_json, in_xml
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.replay import rewound

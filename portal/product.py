@@ -11,7 +11,7 @@ from typing import Any
 from dq.alerts.incident import Incident
 from dq.contracts import slo as slos
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import AnsweredBy, CycleStatus, Severity, Status
+from dq.contracts.outcome import AnsweredBy, CycleStatus, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.yaml.clause_name import namer
@@ -20,7 +20,7 @@ from dq.dataquality.clauses.coverage import Account, State, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.compliance import Standing, standing
 from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.results.check_runs import GROUP, Line
+from dq.dataquality.results import GROUP, Line
 from dq.portal.contracts import NOT_ASKED, Card, Edge, Edges, Problem, VersionHistory
 from dq.portal.store_queries import NOTHING, IncidentFacts, ObjectQuality
 

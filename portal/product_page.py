@@ -9,14 +9,14 @@ from typing import Any
 from dq.alerts.incident import incident_as_row
 from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
-from dq.contracts.shared.outcome import Status, counted, iso
+from dq.contracts.outcome import Status, counted, iso
 from dq.contracts.slo import Slo
 from dq.contracts.types import catalog_type
 from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.compliance import Standing, percent, promise_as_dict
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.notify import local_time, span
-from dq.dataquality.results.check_runs import Line
+from dq.dataquality.results import Line
 from dq.portal.contracts import Broke, VersionChange, domain_page
 from dq.portal.formatting import (
     DRAWN,

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access import files
 from dq.contracts.access.files import Absent, FileRefused, Found, read, shown
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.portal.output import OWN
 
 _KINDS = {

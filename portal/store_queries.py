@@ -17,14 +17,14 @@ from dq.alerts.incident_store import PastStep, rewound, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
 from dq.contracts.metrics import Against
+from dq.dataquality import results
 from dq.dataquality.clauses.quality_rule import Band, Counted, same_kind, time_of, usual
 from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.cycle import OPEN, Kept
 from dq.dataquality.delivery.cycle_store import cycle_of_row
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse, parts
-from dq.dataquality.results import check_runs
-from dq.dataquality.results.check_runs import Line, check_run
+from dq.dataquality.results import Line, check_run
 
 # The cycles of many products at once, with a few questions to the store.
 
@@ -142,7 +142,7 @@ def quality(
     """What is known of each object that was ever checked, by its contract's key and its name."""
     found = {}
     for contract, one in _checked(tx, contracts):
-        lines = tuple(check_runs.latest(tx, contract, one, as_of))
+        lines = tuple(results.latest(tx, contract, one, as_of))
         at = max((line.at for line in lines), default=None)
         found[contract, one] = ObjectQuality(lines, _rows(tx, contract, one, now), at)
     return found
@@ -158,7 +158,7 @@ def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]
 
 
 def _rows(tx: Connection, contract: str, one: str, now: datetime) -> RowCounts | None:
-    counted = check_runs.earlier_counts(tx, contract, one)
+    counted = results.earlier_counts(tx, contract, one)
     if not counted:
         return None
     newest = max(counted, key=lambda each: each.at)

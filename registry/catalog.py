@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.contracts.types import STRUCTURES, profile
 from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, Key, TableColumn, TableSpec
 from dq.store.engine import Store

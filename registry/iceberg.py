@@ -29,7 +29,7 @@ from requests import Session
 from requests.exceptions import RequestException
 
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.catalog import (
     Action,

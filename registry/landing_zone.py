@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.registry.schedules import TARGETS, service_of
 
 Node = dict[str, Any]

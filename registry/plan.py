@@ -11,7 +11,7 @@ from enum import StrEnum
 from sqlalchemy import insert, select
 
 from dq.contracts.model import identity
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.registry.catalog import (
     Action,
     ActionKind,

@@ -26,7 +26,7 @@ from dq.contracts.access import files
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject, identity
 from dq.contracts.model import key as contract_key
-from dq.contracts.shared.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, UsageError
 from dq.contracts.types import DataType
 from dq.lake.storage import partition_folder
 from dq.registry.catalog import Values

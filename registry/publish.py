@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.shared.outcome import DqError, Unreadable
+from dq.contracts.outcome import DqError, Unreadable
 from dq.lake.storage import file_system, mend_of, split
 from dq.registry.catalog import Catalog, no_table
 from dq.registry.publications import DeliveryEvent, Publication, event_id, first_event_id

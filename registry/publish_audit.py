@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from dq.contracts.access.access_policy import has_pattern, is_remote
-from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, Unreadable, UsageError
 from dq.lake.storage import file_system, is_data_name, is_data_path, partition_folder, split, unescaped
 from dq.registry.catalog import Catalog, Partition, Values
 from dq.registry.publications import partition_values

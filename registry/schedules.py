@@ -13,11 +13,11 @@ from sqlalchemy import select
 
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract
+from dq.contracts.outcome import DqError, Finding, Severity, TextFault, UsageError
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.calendar import DayEffect, FreeDays
 from dq.contracts.schedule.clock import Schedule, parse
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import DqError, Finding, Severity, TextFault, UsageError
 from dq.contracts.slo import Slo
 from dq.registry.catalog import StepKind, StepResult
 from dq.registry.table import RETIRED

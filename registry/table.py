@@ -14,7 +14,7 @@ from dq.contracts.access.data_location import RFC_4180, DataPlace, TextFormat, s
 from dq.contracts.extension import dataset
 from dq.contracts.lineage import database_name, is_view, table_folder, table_name
 from dq.contracts.model import Contract, Property, SchemaObject, Team
-from dq.contracts.shared.outcome import LAKEHOUSE, UsageError
+from dq.contracts.outcome import LAKEHOUSE, UsageError
 from dq.contracts.types import DataType, NotAType, catalog_type, parse
 
 # What a table in a catalog should be: a frozen specification, its canonical form and its hash.

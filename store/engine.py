@@ -34,8 +34,8 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from dq.contracts.shared.install import install_command, upgrade_command
-from dq.contracts.shared.outcome import MissingTool, StoreError, UsageError
+from dq.contracts.install import install_command, upgrade_command
+from dq.contracts.outcome import MissingTool, StoreError, UsageError
 from dq.store import schema
 
 # What a database's complaint means to the user: one table per database, and no password in any text.

@@ -26,9 +26,9 @@ metadata = MetaData(
 TABLE_MODULES = (
     "dq.alerts.tables",
     "dq.dataquality.delivery.tables",
-    "dq.dataquality.local.table_metadata_store",
-    "dq.dataquality.results.check_runs",
-    "dq.dataquality.answers.partition_cache.store",
+    "dq.dataquality.local.table_metadata",
+    "dq.dataquality.results",
+    "dq.dataquality.answers.partition_cache",
     "dq.registry.tables",
 )
 """Modules that declare tables. By name: the packages that own them import the store, not the reverse."""

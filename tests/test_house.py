@@ -73,7 +73,7 @@ def test_one_place_knows_how_an_extra_is_installed():
         for file in (ROOT / room).rglob("*.py")
         if "dq-contracts" in file.read_text()
     }
-    assert naming == {"contracts/shared/install.py"}
+    assert naming == {"contracts/install.py"}
 
 
 def test_validate_imports_no_engine_no_cloud_and_no_database(tmp_path):

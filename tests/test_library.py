@@ -11,7 +11,7 @@ import pytest
 from fakes.command import Place
 
 import dq
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 ORDERS = """\

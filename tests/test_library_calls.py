@@ -15,7 +15,7 @@ import pytest
 from fakes.command import BEGIN, Place, contract
 
 import dq
-from dq.contracts.shared.outcome import Status, UsageError
+from dq.contracts.outcome import Status, UsageError
 
 NOW = datetime(2026, 5, 12, 8, tzinfo=UTC)
 

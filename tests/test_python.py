@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status, Unreadable
+from dq.contracts.outcome import CheckResult, Location, Severity, Status, Unreadable
 from dq.contracts.yaml.parse import BrokenContract, read
 from dq.dataquality.report import Report
 

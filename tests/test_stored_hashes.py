@@ -16,7 +16,7 @@ from fakes.command import BEGIN, MISSED, Place, contract
 
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache.cache import Circumstances
+from dq.dataquality.answers.partition_cache import Circumstances
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import terms_of
 from dq.dataquality.clauses.kind import clauses_of

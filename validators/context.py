@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from dq.contracts import slo
 from dq.contracts.lineage import PromisedTable, TableFolder, promised_tables
 from dq.contracts.model import Contract, Identity, Node, Property, Quality, Relationship, SchemaObject
-from dq.contracts.shared.outcome import Finding, Location
+from dq.contracts.outcome import Finding, Location
 from dq.contracts.subscriptions import Subscription
 
 # What a rule may look at besides the contract or subscription: handed in, never read from the world.

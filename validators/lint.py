@@ -19,14 +19,13 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import TypeVar
 
-from dq.contracts import extension
+from dq.contracts import extension, install
 from dq.contracts.access import files
 from dq.contracts.access.discovery import Discovery, PassedOver, discover
 from dq.contracts.access.files import FileRefused, Found, shown
 from dq.contracts.model import MAX_FINDINGS, Contract, Identity
 from dq.contracts.odcs import Version
-from dq.contracts.shared import install
-from dq.contracts.shared.outcome import Finding, Severity, counted, first_of, nearest
+from dq.contracts.outcome import Finding, Severity, counted, first_of, nearest
 from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.yaml.parse import parse
 from dq.validators import rules as rules_shelf

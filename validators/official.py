@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts import install
 from dq.contracts.model import PLACE, Contract, read_as
 from dq.contracts.odcs import text as version_text
-from dq.contracts.shared import install
-from dq.contracts.shared.outcome import Location, MissingTool, first_of, one_of, suggestion
+from dq.contracts.outcome import Location, MissingTool, first_of, one_of, suggestion
 from dq.contracts.yaml import source
 from dq.validators.context import COLUMN, OfficialSchema
 from dq.validators.policy.custom_rules import as_json, brief, locate

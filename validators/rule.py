@@ -16,7 +16,7 @@ from dq.contracts.access.files import FileRefused
 from dq.contracts.extension import Scope
 from dq.contracts.model import Contract, CustomProperty, Node, Quality, SchemaObject
 from dq.contracts.odcs import Version
-from dq.contracts.shared.outcome import Location, Severity, nearest, one_of, suggestion
+from dq.contracts.outcome import Location, Severity, nearest, one_of, suggestion
 from dq.contracts.slo import Slo
 from dq.contracts.subscriptions import Subscription
 from dq.validators.context import Argument, Context, Entry, QualityPlace, Registry, Subscribed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.contracts import odcs
-from dq.contracts.shared.outcome import Severity, UsageError, suggestion
+from dq.contracts.outcome import Severity, UsageError, suggestion
 from dq.validators.context import Argument
 from dq.validators.rule import Rule, RuleScope
 

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 
 from dq.alerts.channel import Channel
-from dq.contracts.shared import install
+from dq.contracts import install
 
 
 @cache

@@ -30,8 +30,8 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from dq.alerts.channel import Press, PressedButton
 from dq.alerts.message import cut
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import MissingTool, UsageError, one_line
+from dq.contracts.install import install_command
+from dq.contracts.outcome import MissingTool, UsageError, one_line
 
 # Slack's client for one host: it follows no redirect, so that nobody else ever gets the token.
 

@@ -30,7 +30,7 @@ from dq.alerts.message import COMMAND, Message, about, colour, cut, ending, head
 from dq.contracts.access.access_policy import LOOPBACK, WEB, web_address
 from dq.contracts.access.alert_target import form_fault
 from dq.contracts.escaping import html
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 # A message as a page of HTML that mail programs show: tables and styles in place, nothing to load.
 

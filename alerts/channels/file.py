@@ -25,7 +25,7 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.message import Message, as_dict
-from dq.contracts.shared.outcome import in_json
+from dq.contracts.outcome import in_json
 
 # Nobody else may lay a link or a pipe where alerts are written: what they say is not for everyone.
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

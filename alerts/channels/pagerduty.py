@@ -26,7 +26,7 @@ from dq.alerts.channel import (
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 _ENQUEUE = "https://events.pagerduty.com/v2/enqueue"
 _SUMMARY = 1024

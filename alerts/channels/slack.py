@@ -50,8 +50,8 @@ from dq.alerts.message import (
 )
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.escaping import slack
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import UsageError, one_line
+from dq.contracts.install import needing
+from dq.contracts.outcome import UsageError, one_line
 
 if TYPE_CHECKING:
     from slack_sdk import WebClient

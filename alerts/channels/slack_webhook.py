@@ -25,7 +25,7 @@ from dq.alerts.channels import _http
 from dq.alerts.channels.slack import PLAIN, plain, rich
 from dq.alerts.message import Message, headline, news
 from dq.contracts.escaping import slack
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 # docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, "Handling errors": a status and a word.
 _OUR_FAULT = frozenset(

@@ -25,7 +25,7 @@ from dq.alerts.channel import (
 from dq.alerts.channels import _http
 from dq.alerts.message import COMMAND, NAMED, Message, about, colour, ending, headline, news
 from dq.contracts.access.access_policy import web_address
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 MOST_BYTES = 28 * 1024
 _LINKS = 3

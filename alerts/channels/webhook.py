@@ -23,7 +23,7 @@ from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, as_dict, cut
 from dq.contracts.access.alert_target import host_allowed
-from dq.contracts.shared.outcome import Severity, UsageError
+from dq.contracts.outcome import Severity, UsageError
 
 SIGNATURE, IDEMPOTENCY = "DQ-Signature", "Idempotency-Key"
 LEAST_SECRET = 16

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from dq.contracts.shared.outcome import Severity, Status, Undeliverable
+from dq.contracts.outcome import Severity, Status, Undeliverable
 
 # A second try would find the same: the data breaks its contract, or the task is set up wrongly.
 _BROKEN = "breaks its contract"

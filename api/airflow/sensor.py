@@ -11,7 +11,7 @@ from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from dq.airflow.trigger import DeliveryTrigger, as_event, decided
-from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.outcome import CycleStatus
 from dq.operations.status import CycleStanding, cycle
 
 _THERE = {CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE}

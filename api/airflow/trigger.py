@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from dq.contracts.shared.outcome import CycleStatus, DqError, iso
+from dq.contracts.outcome import CycleStatus, DqError, iso
 from dq.operations.status import CycleStanding, cycle
 
 _FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)

@@ -11,7 +11,7 @@ from dq.cli import output
 from dq.cli.shown import past
 from dq.cli.shown.past import as_markdown, findings, in_repository
 from dq.contracts.access.files import read
-from dq.contracts.shared.outcome import Finding, Unreadable
+from dq.contracts.outcome import Finding, Unreadable
 from dq.dataquality.backtest import LAST, Backtest
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.operations import backtest

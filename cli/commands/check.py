@@ -11,7 +11,7 @@ from dq.cli import output
 from dq.cli.context import alerts_are_results
 from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
 from dq.cli.shown import check
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.operations.check import asked, partition_of
 from dq.operations.check_contracts import CheckRequest, finish, run_checks
 from dq.operations.runtime.context import here, instant

@@ -17,10 +17,10 @@ from dq.cli.commands import _ticks, portal, status
 from dq.cli.context import alerts_are_results, note, undelivered
 from dq.cli.shown.check import describe
 from dq.cli.shown.register import describe as describe_plan
-from dq.contracts.shared.outcome import MissingTool, UsageError
+from dq.contracts.outcome import MissingTool, UsageError
+from dq.dataquality import results
 from dq.dataquality.delivery import compliance, heartbeat
 from dq.dataquality.delivery.tick import tick
-from dq.dataquality.results import check_runs
 from dq.lake.storage import Storages
 from dq.operations import alerting, demo, register
 from dq.operations import demo as lake_tables
@@ -169,7 +169,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: demo.Producer) -> No
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
             tell = alerting.teller(now, [contract], CHANNEL)
-            with output.step(f"checking {one.name} {day or check_runs.TABLE}"):
+            with output.step(f"checking {one.name} {day or results.TABLE}"):
                 report = run(
                     Setup(now, store, SparkAtNeed(lambda: made.spark), tell), contract, one, partition
                 )

@@ -10,7 +10,7 @@ import typer
 from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.operations.diff import diff, version_of
 from dq.operations.runtime.context import here
 from dq.validators.compat.classification import DEFAULT_ENGINES, Mode, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli import output
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.operations.emr import emr
 
 

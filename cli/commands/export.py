@@ -9,7 +9,7 @@ import typer
 from dq.cli import output
 from dq.cli.context import note
 from dq.contracts.access.files import create
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.operations.export import run
 
 

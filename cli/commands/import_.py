@@ -13,7 +13,7 @@ from dq.cli.context import note
 from dq.cli.options import ACCOUNT, ROLE
 from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
-from dq.contracts.shared.outcome import UsageError, counted
+from dq.contracts.outcome import UsageError, counted
 from dq.contracts.yaml.insertion import commented
 from dq.operations.import_ import ImportRequest, contract_of, found
 from dq.operations.registry_files import load

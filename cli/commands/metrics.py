@@ -9,7 +9,7 @@ import typer
 from dq.cli import output
 from dq.cli.context import at, note
 from dq.contracts.access import files
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.operations.metrics import MetricsServer, metrics, metrics_server
 
 

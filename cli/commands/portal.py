@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.contracts.shared.outcome import counted
+from dq.contracts.outcome import counted
 from dq.operations.portal import PortalOutcome, run
 from dq.operations.runtime.context import World, here, pace
 from dq.portal.output import PortalSummary

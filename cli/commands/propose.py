@@ -11,7 +11,7 @@ from dq.cli import output
 from dq.cli.shown import past
 from dq.contracts.access import files
 from dq.contracts.escaping import shell_word
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.dataquality.propose import LAST
 from dq.operations import propose
 from dq.operations.check import formats, objects

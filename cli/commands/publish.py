@@ -14,7 +14,7 @@ from dq.cli.options import ACCOUNT, CATALOG, ROLE
 from dq.cli.shown import check
 from dq.cli.shown import check as oors
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import UsageError, counted
+from dq.contracts.outcome import UsageError, counted
 from dq.lake.storage import partition_folder
 from dq.operations.openlineage import recording
 from dq.operations.publish import (

@@ -10,7 +10,7 @@ import typer
 from dq.cli import output
 from dq.contracts.access.files import read
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
+from dq.contracts.outcome import CheckResult, Finding, Row, Status
 from dq.operations.sample import samples
 from dq.validators.lint import Linted
 from dq.validators.reports import names

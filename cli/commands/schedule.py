@@ -8,11 +8,11 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import at
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import DstPolicy, Note, Schedule
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import TextFault
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.notify import local_time
 from dq.operations.schedule import (

@@ -13,12 +13,12 @@ from dq.cli import output
 from dq.cli.commands import _standings
 from dq.cli.options import PATHS
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
+from dq.contracts.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.compliance import Standing, beside, percent
 from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
 from dq.dataquality.delivery.notify import local_time, span
-from dq.dataquality.results.check_runs import StagedRun
+from dq.dataquality.results import StagedRun
 from dq.operations import alerting
 from dq.operations.runtime.context import World, here
 from dq.operations.status import Grouping, PromisesStanding, Quality, chosen_by, standings

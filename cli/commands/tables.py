@@ -8,7 +8,7 @@ import typer
 
 from dq.cli import output
 from dq.cli.options import PATHS
-from dq.contracts.shared.outcome import Finding, counted
+from dq.contracts.outcome import Finding, counted
 from dq.operations.runtime.context import here
 
 

@@ -10,7 +10,7 @@ import typer
 from dq.cli import output
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.operations.gate import GateOutcome, judge
 from dq.operations.runtime.context import World, here, processors, registry_root
 from dq.operations.validate import mode_of

@@ -15,7 +15,7 @@ from dq.cli import output
 from dq.cli.commands import _ticks
 from dq.cli.context import alerts_are_results, note, undelivered
 from dq.cli.options import CHANNEL, PATHS
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.dataquality.delivery.probe_pool import Lookout
 from dq.operations import alerting
 from dq.operations.runtime.context import World, here, instant, pace

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from dq.cli import output
 from dq.contracts.access.data_location import server_of
+from dq.contracts.install import NAME
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.install import NAME
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     CheckResult,
     Finding,
     Severity,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status, counted, first_of
+from dq.contracts.outcome import CheckResult, Finding, Severity, Status, counted, first_of
 from dq.contracts.yaml.insertion import commented
 from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from dq.contracts.shared.outcome import TextFault, UsageError
+from dq.contracts.outcome import TextFault, UsageError
 
 # What contracts may name: the operator's lake roots, hosts and variables, and locations taken apart.
 

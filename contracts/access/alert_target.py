@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from dq.contracts import extension
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.model import Node, SupportChannel
+from dq.contracts.outcome import Finding, Severity, TextFault, mistake, nearest, parse_elapsed
 from dq.contracts.schedule.calendar import known, transitions, zone
-from dq.contracts.shared.outcome import Finding, Severity, TextFault, mistake, nearest, parse_elapsed
 
 # Quiet hours: a time of the day, on the clock of a zone, at which people are not called for small things.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dq.contracts.access.access_policy import PlaceTerms, parse
 from dq.contracts.extension import DatasetTerms, csv, dataset
 from dq.contracts.model import Contract, SchemaObject, Server
-from dq.contracts.shared.outcome import TextFault, UsageError, nearest
+from dq.contracts.outcome import TextFault, UsageError, nearest
 
 # Where the data of an object lies: the server's location with its variables and placeholders filled in.
 

@@ -28,7 +28,7 @@ from dq.contracts.access.files import (
     unreadable,
 )
 from dq.contracts.odcs import OTHER, is_contract, looks_like
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 
 ENDING = ".odcs.yaml"
 ENDINGS = (ENDING, ".odcs.yml")

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from dq.contracts.shared.outcome import Finding, Location, Unreadable, mistake
+from dq.contracts.outcome import Finding, Location, Unreadable, mistake
 
 # Opening what lies below a folder, one component after another, so that no link on the way is followed.
 #

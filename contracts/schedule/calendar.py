@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
-from dq.contracts.shared.outcome import TextFault, nearest
+from dq.contracts.outcome import TextFault, nearest
 
 if TYPE_CHECKING:
     from holidays import HolidayBase

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import groupby, islice, repeat, zip_longest
 from typing import NamedTuple
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule import cron
 from dq.contracts.schedule.calendar import (
     FURTHEST_MOVE,
@@ -23,7 +24,6 @@ from dq.contracts.schedule.calendar import (
     zone,
 )
 from dq.contracts.schedule.cron import LAST, LAST_WEEKDAY, WEEKDAYS, DayRule, Dialect, midnights
-from dq.contracts.shared.outcome import TextFault
 
 # The words of a promised-delivery clock: policy for clock changes, due.
 

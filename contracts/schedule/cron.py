@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
 
-from dq.contracts.shared.outcome import TextFault
+from dq.contracts.outcome import TextFault
 
 
 class Dialect(StrEnum):

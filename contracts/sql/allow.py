@@ -11,7 +11,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
-from dq.contracts.shared.outcome import nearest
+from dq.contracts.outcome import nearest
 from dq.contracts.sql import text as sql
 
 # TABLE: what the SQL of a rule may be made of: functions, kinds of nodes with their parts, and types.

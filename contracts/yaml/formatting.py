@@ -14,7 +14,7 @@ import yaml
 
 from dq.contracts import model
 from dq.contracts.model import Node, models_at, plain
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.contracts.yaml import source
 
 # How a YAML document is laid out: its entries in their order, and the comments that belong to each.

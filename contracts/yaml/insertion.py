@@ -23,7 +23,7 @@ from yaml.events import (
 )
 
 from dq.contracts.model import plain, with_point
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml import source
 from dq.contracts.yaml.source import is_json
 

@@ -27,7 +27,7 @@ from dq.contracts.model import (
     typed,
 )
 from dq.contracts.odcs import OLD_KEY, Version, foreign
-from dq.contracts.shared.outcome import DqError, Finding, Severity, Unreadable, mistake, nearest, suggestion
+from dq.contracts.outcome import DqError, Finding, Severity, Unreadable, mistake, nearest, suggestion
 from dq.contracts.yaml import source
 
 # What the standard asks beyond the form of single values: by version, by server type, and no empty keys.

@@ -29,7 +29,7 @@ from yaml.resolver import Resolver
 
 from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.model import MAX_DEPTH, PLACE, Place, Spot, read_as, spelled
-from dq.contracts.shared.outcome import Finding, Location, Severity, mistake
+from dq.contracts.outcome import Finding, Location, Severity, mistake
 
 # What YAML 1.1 makes of a plain scalar, exactly as PyYAML's safe loader would.
 

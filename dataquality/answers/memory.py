@@ -18,7 +18,7 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.shared.outcome import MissingTool
+from dq.contracts.outcome import MissingTool
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks import in_memory
 from dq.dataquality.answers.rows import (
@@ -32,8 +32,7 @@ from dq.dataquality.answers.rows import (
     predicate,
     value,
 )
-from dq.dataquality.answers.statistics.facts import TYPED, Partitions, Scalar
-from dq.dataquality.answers.statistics.parquet import CERTAIN_FROM, leaf_type
+from dq.dataquality.answers.statistics import CERTAIN_FROM, TYPED, Partitions, Scalar, leaf_type
 from dq.dataquality.clauses.clause import Clause, micros_of
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import (

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.statistics.facts import Facts, File
-from dq.dataquality.answers.statistics.parquet import folder_columns
+from dq.dataquality.answers.statistics import Facts, File, folder_columns
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import Column

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.dataquality.answers import iceberg_statistics, statistics
 from dq.dataquality.answers import python_tasks as kernels
 from dq.dataquality.answers.python_tasks import unfit
-from dq.dataquality.answers.statistics import iceberg, parquet
-from dq.dataquality.answers.statistics.facts import (
+from dq.dataquality.answers.statistics import (
     File,
     Partitions,
     Scalar,
@@ -68,8 +68,8 @@ class ReadOptions:
 # TABLE: which source of statistics a table has.
 
 SOURCES: dict[str, Source] = {
-    "parquet": parquet.files,
-    "iceberg": iceberg.files,
+    "parquet": statistics.files,
+    "iceberg": iceberg_statistics.files,
 }
 
 
@@ -333,7 +333,7 @@ def shortcut(
     if cached(table):
         return Shortcut(notes=(_CACHED,))
     source = source_of(table, dataset)
-    in_tasks = levers & _IN_TASKS if source is parquet.files else frozenset()
+    in_tasks = levers & _IN_TASKS if source is statistics.files else frozenset()
     facts = wanted(asked, schema) if Lever.STATISTICS in levers else Wanted()
     if in_tasks:
         facts = replace(facts, bounds=facts.bounds | _read_by(asked))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from dq.contracts.shared import install
+from dq.contracts import install
 from dq.dataquality.clauses.kind import CheckKind, Shelf
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Severity, Status, first_of
+from dq.contracts.outcome import CheckResult, Severity, Status, first_of
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, KindTerms, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in

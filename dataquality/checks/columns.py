@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.odcs import Version
-from dq.contracts.shared.outcome import CheckResult, Severity, Status
+from dq.contracts.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries, physical_type
 from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dq.contracts.model import OPERATORS, Quality, plain
-from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.outcome import CheckResult
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, judge_number
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of

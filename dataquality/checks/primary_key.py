@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 from dq.dataquality.clauses.clause import Clause, Extent, PropertyKeys, RowScope, RowTest, UniqueKey, asking
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Relationship, SchemaObject
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 from dq.dataquality.clauses.clause import Clause, OutsideKeys, left_out, refuse
 from dq.dataquality.clauses.foreign_key import Outside, leading, listed, target
 from dq.dataquality.clauses.kind import CheckKind

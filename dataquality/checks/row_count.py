@@ -20,7 +20,7 @@ from fractions import Fraction
 
 from dq.contracts.model import Quality
 from dq.contracts.odcs import time_unit
-from dq.contracts.shared.outcome import CheckResult, Duration, Status, TextFault, counted, parse_duration
+from dq.contracts.outcome import CheckResult, Duration, Status, TextFault, counted, parse_duration
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, before, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, percent, result
 from dq.dataquality.clauses.quality_rule import Rule, arguments, comparable, moment_of, nearest, of_quality

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dq.contracts.metrics import BAND, DIRECTIONS, Against
-from dq.contracts.shared.outcome import CheckResult, Severity, Status, counted, nearest
+from dq.contracts.outcome import CheckResult, Severity, Status, counted, nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result
 from dq.dataquality.clauses.quality_rule import (

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, judge_number, result, subject
 from dq.dataquality.clauses.quality_rule import Rule, of_number, of_quality

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dq.contracts.model import Node, Property, SchemaObject, TypeOptions
-from dq.contracts.shared.outcome import Duration, Location, Severity
+from dq.contracts.outcome import Duration, Location, Severity
 from dq.contracts.slo import add_months
 from dq.contracts.types import physical_type
 from dq.dataquality.model.column import Column, Target, needs, single_columns

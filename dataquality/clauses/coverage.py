@@ -9,12 +9,12 @@ from enum import StrEnum
 from functools import cache
 
 from dq.contracts.access.data_location import formats
-from dq.contracts.diff.element import name_of
+from dq.contracts.diff import name_of
 from dq.contracts.extension import delivery
 from dq.contracts.metrics import measure_named
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.odcs import time_unit
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     MONTHS,
     SECONDS,
     CheckResult,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Status, counted
+from dq.contracts.outcome import CheckResult, Status, counted
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import (
     Clause,

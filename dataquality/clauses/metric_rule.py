@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from dq.contracts.metrics import MEASURES, Against, MeasureKind, Measurement, measure_named, read
 from dq.contracts.model import Quality, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, GroupResult, Severity, Status, counted
+from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result, subject, unmeasured
 from dq.dataquality.clauses.quality_rule import (

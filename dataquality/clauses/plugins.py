@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from dq.contracts.metrics import MEASURES
-from dq.contracts.shared.outcome import nearest
+from dq.contracts.outcome import nearest
 from dq.dataquality.clauses.kind import Values
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Call, Failure, Metric, Number, one_number

@@ -16,7 +16,7 @@ from dq.contracts.extension import scope as scope_of
 from dq.contracts.metrics import ENGINE, Against, measure_named
 from dq.contracts.model import Property, Quality, SchemaObject, plain
 from dq.contracts.odcs import EARLIER_METRICS
-from dq.contracts.shared.outcome import Severity, TextFault, parse_duration
+from dq.contracts.outcome import Severity, TextFault, parse_duration
 from dq.dataquality.clauses.clause import (
     Clause,
     Extent,

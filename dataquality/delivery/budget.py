@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from sqlalchemy import Connection
 
-from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle_store import Tell

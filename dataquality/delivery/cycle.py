@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.shared.outcome import LAKEHOUSE, CycleStatus
+from dq.contracts.outcome import LAKEHOUSE, CycleStatus
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.lake.storage import Files
 

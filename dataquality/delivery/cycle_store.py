@@ -23,9 +23,9 @@ from sqlalchemy import (
     update,
 )
 
+from dq.contracts.install import release
+from dq.contracts.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.schedule.clock import Note
-from dq.contracts.shared.install import release
-from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery.cycle import (
     OPEN,

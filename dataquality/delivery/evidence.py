@@ -11,7 +11,7 @@ from functools import cache, partial
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.shared.outcome import LAKEHOUSE, DqError, first_of
+from dq.contracts.outcome import LAKEHOUSE, DqError, first_of
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery.cycle import (
     APART,

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.schedule.calendar import zone
-from dq.contracts.shared.outcome import (
+from dq.contracts.outcome import (
     Breach,
     CycleStatus,
     End,
@@ -21,6 +20,7 @@ from dq.contracts.shared.outcome import (
     counted,
     first_of,
 )
+from dq.contracts.schedule.calendar import zone
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.budget import Budget

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from dq.contracts.outcome import CycleStatus, IncidentKey
 from dq.contracts.schedule.calendar import TZDATA_VERSION
-from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.budget import budgets, tell_budgets

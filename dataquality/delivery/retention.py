@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Integer, Select, Table, and_, delete, func, insert, select, text, update
 from sqlalchemy.types import Boolean
 
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import CycleStatus, MissingTool, Unreadable
+from dq.contracts.install import install_command
+from dq.contracts.outcome import CycleStatus, MissingTool, Unreadable
 from dq.dataquality.delivery.tables import (
     AT_ONCE,
     cycle,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 
-from dq.contracts.shared.outcome import LAKEHOUSE, CycleStatus
+from dq.contracts.outcome import LAKEHOUSE, CycleStatus
 from dq.contracts.slo import Partition, Slo
 from dq.dataquality.delivery.cycle import (
     FILE_SOURCES,

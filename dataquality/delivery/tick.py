@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.contracts.shared.outcome import LAKEHOUSE, Breach, CycleStatus, IncidentKey
+from dq.contracts.outcome import LAKEHOUSE, Breach, CycleStatus, IncidentKey
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store, evidence, notify
 from dq.dataquality.delivery.budget import budgets, tell_budgets, withdraw_budget

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.install import install_command
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import CheckResult, MissingTool, Status, Unreadable, UsageError, nearest
+from dq.contracts.outcome import CheckResult, MissingTool, Status, Unreadable, UsageError, nearest
 from dq.contracts.types import DataType, physical_type, row_type
 from dq.contracts.yaml.parse import read
 from dq.dataquality.answers.memory import broken, measure, unanswerable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.access import files
 from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Row, Status, Unreadable, UsageError
+from dq.contracts.outcome import CheckResult, Row, Status, Unreadable, UsageError
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.memory import broken, measure
 from dq.dataquality.answers.rows import Rows, of_arrow

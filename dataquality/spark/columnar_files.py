@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote, unquote, urlsplit
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.shared.outcome import MissingTool, Unreadable
+from dq.contracts.outcome import MissingTool, Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.partitions import only, without
 from dq.dataquality.spark.schema import Leaf, holds, joined, of_files, spark_type, unreadable, widening

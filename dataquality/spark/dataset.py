@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from dq.contracts.access.access_policy import Reach
 from dq.contracts.access.data_location import CATALOGS, RFC_4180, TextFormat, resolve, server_of, text_format
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import FORMATS, Unreadable, UsageError
+from dq.contracts.outcome import FORMATS, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.model import run_context

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.outcome import Row
+from dq.contracts.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, ForeignKey

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import MASK, classified, field

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access.data_location import TextFormat
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import field

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.access import files
 from dq.contracts.access.access_policy import Reach, reach
 from dq.contracts.access.files import POLICY_FILE, FileRefused, read_own, shown
-from dq.contracts.shared.outcome import StoreError, TextFault, UsageError, parse_elapsed
+from dq.contracts.outcome import StoreError, TextFault, UsageError, parse_elapsed
 from dq.operations.runtime import settings
 from dq.operations.runtime.settings import Settings
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.access_policy import is_uri
-from dq.contracts.shared.outcome import Severity, UsageError, nearest, suggestion
+from dq.contracts.outcome import Severity, UsageError, nearest, suggestion
 
 # What the value of a setting must be: how it is read from a variable and from TOML.
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from dq.contracts.shared.install import install_command
-from dq.contracts.shared.outcome import DqError, MissingTool, Unreadable
+from dq.contracts.install import install_command
+from dq.contracts.outcome import DqError, MissingTool, Unreadable
 from dq.dataquality.model import run_context as lakehouse
 from dq.operations.runtime.context import World, hand_down
 from dq.registry.catalog import Catalog, CatalogSettings

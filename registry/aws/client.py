@@ -19,7 +19,7 @@ from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshabl
 from botocore.loaders import Loader, create_loader
 from botocore.parsers import ResponseParserError
 
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.registry.aws.glue_requests import refuse
 
 # What AWS and the way to it answer instead of what was asked, as sentences; and what is not known after.

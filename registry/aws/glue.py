@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore import exceptions as aws
 
-from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType
 from dq.registry.aws.client import ABSENT, THERE, Connection, code_of, explained, is_unknown, unless
 from dq.registry.aws.glue_requests import FORMATS, Raw, at_s3, changed_table, live_table, new_table, refuse

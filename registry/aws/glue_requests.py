@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from dq.contracts.access.data_location import RFC_4180, TextFormat
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.catalog import LiveTable
 from dq.registry.table import (

@@ -15,7 +15,7 @@ from botocore import exceptions as aws
 from sqlalchemy import select
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, UsageError
 from dq.contracts.subscriptions import Subscription, covered
 from dq.registry.aws.client import (
     ABSENT,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.registry.aws.client import ABSENT, THERE, explained, unless
 
 _ACCEPTED = "ResourceShareInvitationAlreadyAcceptedException"

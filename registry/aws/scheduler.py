@@ -11,10 +11,10 @@ from typing import Any
 
 from botocore import exceptions as aws
 
+from dq.contracts.outcome import TextFault, UsageError
 from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import parse
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import TextFault, UsageError
 from dq.registry.aws.client import Rate, aws_session, code_of, explained, opening, polite, unless
 from dq.registry.aws.glue_requests import Raw, refusals
 

@@ -10,7 +10,7 @@ from typing import Any
 from botocore import exceptions as aws
 from botocore.config import Config
 
-from dq.contracts.shared.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, UsageError
 from dq.registry.aws.client import code_of, explained, guarded, new_session, opening, refuse_pages
 from dq.registry.aws.glue_requests import faults
 from dq.registry.publications import ConsumerNotice, PlaceDown

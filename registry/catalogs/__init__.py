@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from dq.contracts.shared import install
-from dq.contracts.shared.outcome import UsageError, suggestion
+from dq.contracts import install
+from dq.contracts.outcome import UsageError, suggestion
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 # The package itself: a shelf is asked for by its package.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.contracts.shared.install import needing
+from dq.contracts.install import needing
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from dq.contracts.access.data_location import CHARSETS, RFC_4180, TextFormat
 from dq.contracts.escaping import spark_literal
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import LAKEHOUSE, DqError, Unreadable, UsageError
+from dq.contracts.install import needing
+from dq.contracts.outcome import LAKEHOUSE, DqError, Unreadable, UsageError
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.lake.types import from_spark_json

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.install import needing
+from dq.contracts.outcome import UsageError
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 

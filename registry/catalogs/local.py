@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
-from dq.contracts.shared.outcome import FORMATS, UsageError
+from dq.contracts.outcome import FORMATS, UsageError
 from dq.lake.storage import partition_folder
 from dq.registry.catalog import (
     Action,

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dq.contracts import install
 from dq.contracts.model import Contract, Node, Property, SchemaObject
-from dq.contracts.shared import install
-from dq.contracts.shared.outcome import UsageError, first_of
+from dq.contracts.outcome import UsageError, first_of
 from dq.contracts.types import DataType, catalog_type, logical_type, physical_type
 
 # What a contract says of its schema and a form has no words for, so that nothing is lost in silence.

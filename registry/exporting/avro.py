@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.types import DataType
 from dq.registry.exporting import Exported, ExportKind, Losses, columns, parts, single, words
 

@@ -21,7 +21,7 @@ from dq.contracts.model import (
     SlaProperty,
     plain,
 )
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.insertion import block
 from dq.registry.exporting import Exported, ExportKind, Losses

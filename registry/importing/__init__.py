@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dq.contracts.shared.outcome import UsageError, counted
+from dq.contracts.outcome import UsageError, counted
 from dq.contracts.types import MAX_PRECISION, DataType, NotAType, parse
 
 Said = Mapping[str, object]

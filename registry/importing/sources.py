@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.model import plain
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.contracts.yaml import source as yaml_source
 from dq.lake.delta import LOG_FOLDER

@@ -16,7 +16,7 @@ from dq.alerts import suppression, tables
 from dq.alerts import suppression as handling
 from dq.alerts.record import record
 from dq.alerts.suppression import causes
-from dq.contracts.shared.outcome import End, IncidentKey, Recovery
+from dq.contracts.outcome import End, IncidentKey, Recovery
 
 SHUFFLES = 10
 ROOT = IncidentKey("raw", "raw", "daily")

@@ -24,8 +24,8 @@ from dq.alerts.incident import step
 from dq.alerts.message import render
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
-from dq.contracts.shared import install
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts import install
+from dq.contracts.outcome import UsageError
 from dq.store import open_store
 
 CHANNELS = load()
@@ -278,7 +278,7 @@ def test_without_slack_sdk_the_channel_says_how_to_get_it():
     script = (
         "import sys; sys.modules['slack_sdk'] = None\n"
         "from dq.alerts.channels import load\n"
-        "from dq.contracts.shared.outcome import MissingTool\n"
+        "from dq.contracts.outcome import MissingTool\n"
         "try: load()['slack'].open({'token': 'x'}, print)\n"
         "except MissingTool as error: print(error)"
     )

@@ -11,7 +11,7 @@ from dq.alerts.channel import Capabilities, Open
 from dq.alerts.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 
 
 def test_a_breach_is_posted_once(tell, send, slack):

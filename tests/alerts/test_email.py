@@ -14,7 +14,7 @@ from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 EMAIL = load()["email"]
 OPENED = step(None, breach(1), DUE).incident

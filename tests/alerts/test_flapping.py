@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dq.alerts import incident_store
 from dq.alerts.incident import KEPT, LIMITS, IncidentState, calm, flaps, step
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery
+from dq.contracts.outcome import Breach, IncidentKey, Recovery
 
 QUARTER = timedelta(minutes=15)
 

@@ -12,7 +12,7 @@ from fakes.breaches import DUE, breach, recovery
 from dq.alerts.incident import HOUR as REOPEN_WINDOW
 from dq.alerts.incident import Ack, IncidentState, step
 from dq.alerts.message import headline, render
-from dq.contracts.shared.outcome import End, Severity
+from dq.contracts.outcome import End, Severity
 
 NOW = DUE + timedelta(minutes=30)
 SOON, LATER = NOW + REOPEN_WINDOW, NOW + REOPEN_WINDOW + timedelta(seconds=1)

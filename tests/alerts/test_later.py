@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dq.alerts.record import acknowledge, tell_mornings
 from dq.alerts.route import DAILY, FIRST, LEAST, AlertRoute, matching, reminder
 from dq.contracts.access.alert_target import quiet_hours
-from dq.contracts.shared.outcome import End, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import End, IncidentKey, Recovery, Severity
 
 LEAD = AlertRoute("slack", "#platform", after=timedelta(minutes=30))
 STEPS = (*ROUTES, LEAD)

@@ -16,7 +16,7 @@ from dq.alerts.channels import load
 from dq.alerts.channels.slack import plain, rich
 from dq.alerts.incident import Ack, Incident, IncidentState, step
 from dq.alerts.message import SCREEN_LINES, SCREEN_WIDTH, duration, headline, lines, render
-from dq.contracts.shared.outcome import Breach, End, Recovery, Severity
+from dq.contracts.outcome import Breach, End, Recovery, Severity
 
 NOW = DUE + timedelta(minutes=30)
 

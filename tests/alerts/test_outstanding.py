@@ -14,7 +14,7 @@ from dq.alerts import tables
 from dq.alerts.drain import drain
 from dq.alerts.incident import STORM
 from dq.alerts.route import CONSOLE, AlertRoute
-from dq.contracts.shared.outcome import IncidentKey
+from dq.contracts.outcome import IncidentKey
 
 PLATFORM = AlertRoute("slack", "#platform")
 

@@ -14,7 +14,7 @@ from dq.alerts.drain import drain
 from dq.alerts.incident import IncidentState, step
 from dq.alerts.message import render
 from dq.alerts.route import AlertRoute
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 
 CHANNELS = load()
 OPENED = step(None, breach(1), DUE).incident

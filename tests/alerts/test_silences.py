@@ -10,7 +10,7 @@ from fakes.breaches import KEY, breach, recovery
 from dq.alerts import incident_store, suppression
 from dq.alerts.incident_store import rewound
 from dq.alerts.suppression import KeyPattern
-from dq.contracts.shared.outcome import End, IncidentKey, Recovery
+from dq.contracts.outcome import End, IncidentKey, Recovery
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from dq.alerts import tables
 from dq.alerts.channels.slack import ANSWERS
 from dq.alerts.drain import drain
-from dq.contracts.shared.outcome import IncidentKey
+from dq.contracts.outcome import IncidentKey
 
 
 def by_kind(kind):

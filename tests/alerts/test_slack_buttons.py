@@ -20,7 +20,7 @@ from dq.alerts.channels.slack import open_slack
 from dq.alerts.drain import drain
 from dq.alerts.incident import IncidentState
 from dq.alerts.record import press
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 WHO, OTHER = "U012AB3CD", "U0OTHER99"
 

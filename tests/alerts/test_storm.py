@@ -19,7 +19,7 @@ from dq.alerts.incident import CREATE, STORM
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
 from dq.alerts.tables import OutboxStatus
-from dq.contracts.shared.outcome import IncidentKey
+from dq.contracts.outcome import IncidentKey
 
 
 def key(number):

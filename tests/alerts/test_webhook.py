@@ -20,7 +20,7 @@ from dq.alerts.incident import step
 from dq.alerts.message import render
 from dq.alerts.route import AlertRoute
 from dq.contracts.access.alert_target import host_allowed
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 WEBHOOK = load()["webhook"]
 OPENED = step(None, breach(1), DUE).incident

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.operations.backtest import new_rules
 from dq.operations.check import objects

@@ -11,7 +11,7 @@ import pytest
 from fakes import parquet_footer as footer
 from fakes.lake import write_days
 
-from dq.dataquality.results.results_table import COLUMNS
+from dq.dataquality.results import COLUMNS
 from dq.operations.runtime.spark import together
 
 SMALL = """\

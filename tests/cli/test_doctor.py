@@ -19,7 +19,7 @@ from fakes.desk import Desk
 from fakes.late_s3 import LateS3, environment
 from fakes.postgres import new_database
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.operations import doctor
 from dq.operations.doctor import EXTRAS, Look, looks
 from dq.operations.runtime.context import World

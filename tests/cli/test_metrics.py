@@ -28,7 +28,7 @@ from dq.alerts.channels import load
 from dq.alerts.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
-from dq.contracts.shared.outcome import IncidentKey, Severity, UsageError
+from dq.contracts.outcome import IncidentKey, Severity, UsageError
 from dq.operations import metrics
 from dq.operations.metrics import TABLE, MetricSample, MetricsServer, address, render
 from dq.store import open_store

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.desk import Desk
 
-from dq.dataquality.results import check_runs
-from dq.dataquality.results import check_runs as earlier_runs
+from dq.dataquality import results
+from dq.dataquality import results as earlier_runs
 from dq.store.engine import open_store
 
 CONTRACT = """\
@@ -461,8 +461,8 @@ def test_what_an_audit_let_through_is_what_the_next_is_compared_with(spark, desk
 
     with closing(open_store(f"sqlite:///{desk.folder / '.dq' / 'store.db'}")) as store, store.read() as tx:
         counted = earlier_runs.earlier_counts(tx, "orders", "orders")
-        standing = check_runs.latest(tx, "orders", "orders")
-        tested = check_runs.checked(tx, "orders", "orders")
+        standing = results.latest(tx, "orders", "orders")
+        tested = results.checked(tx, "orders", "orders")
 
     assert [(one.partition, one.rows) for one in counted] == [
         ((("day", "2026-05-11"),), 4),

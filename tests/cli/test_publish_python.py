@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.shared.outcome import Undeliverable, UsageError
+from dq.contracts.outcome import Undeliverable, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

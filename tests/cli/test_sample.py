@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dq.contracts.shared.install import install_command
+from dq.contracts.install import install_command
 
 SHOP = """\
 apiVersion: v3.2.0

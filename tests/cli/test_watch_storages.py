@@ -17,7 +17,7 @@ from fakes.command import contract
 from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.dataquality.delivery.probe_pool import Errand, Lookout
 from dq.lake.storage import ArrowFiles, TimedFiles
 

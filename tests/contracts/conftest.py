@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.contracts.yaml.parse import Parsed, parse
 
 HEAD = "apiVersion: {api}\nkind: DataContract\nid: orders\nversion: 1.0.0\nstatus: active\n"

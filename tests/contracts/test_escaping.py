@@ -23,7 +23,7 @@ from markdown_it import MarkdownIt
 from prometheus_client.parser import text_string_to_metric_families
 
 from dq.contracts.escaping import TARGETS
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.insertion import commented
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def test_no_other_module_escapes_text_of_its_own() -> None:
     elsewhere = {
         "cli/output.py": "rich's own markup, of help texts",
         "operations/runtime/spark.py": "options of the operator's own Java",
-        "contracts/shared/install.py": "below the table; Windows has quotes of its own",
+        "contracts/install.py": "below the table; Windows has quotes of its own",
         "contracts/yaml/insertion.py": "below the table",
         "portal/pages.py": "Jinja's autoescape, which every template has",
     }

@@ -20,7 +20,7 @@ from jsonschema.validators import extend
 
 from dq.contracts import odcs as servers
 from dq.contracts.odcs import SUPPORTED
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 from dq.validators.lint import lint, rules_of
 
 HERE = Path(__file__).parent / "odcs"

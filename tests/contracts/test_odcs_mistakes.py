@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 from fakes.odcs import FILE, Mistake, document, mistakes
 
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.operations.gate import unenforced
 from dq.validators.lint import lint, rules_of
 

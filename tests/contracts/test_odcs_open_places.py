@@ -13,7 +13,7 @@ import yaml
 from fakes.odcs import FILE, document
 from jsonschema import Draft201909Validator
 
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.outcome import Finding, Severity
 from dq.validators.lint import lint, rules_of
 
 HERE = Path(__file__).parent / "odcs"

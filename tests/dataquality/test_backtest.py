@@ -14,14 +14,14 @@ import pytest
 from fakes import past
 from fakes.reach import anywhere
 
-from dq.contracts.shared.outcome import CheckResult, DqError, Status
+from dq.contracts.outcome import CheckResult, DqError, Status
 from dq.contracts.yaml.parse import read
 from dq.dataquality.backtest import Backtest, backtest
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.request import Request
-from dq.dataquality.results.check_runs import COUNTED
+from dq.dataquality.results import COUNTED
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:

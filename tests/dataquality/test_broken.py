@@ -15,7 +15,7 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.model import run_context

@@ -16,7 +16,7 @@ import pytest
 
 import dq
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.request import as_spark
 

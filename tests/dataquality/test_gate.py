@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dq
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

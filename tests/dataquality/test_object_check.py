@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult, Severity, Status, Unreadable, UsageError
+from dq.contracts.outcome import CheckResult, Severity, Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.model.column import Column

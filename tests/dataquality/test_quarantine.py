@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.quarantine import Run, split, write

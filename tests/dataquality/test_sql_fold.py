@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.outcome import CheckResult
 from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from dq.alerts.route import AlertRoute
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
 
 KEY = IncidentKey("orders", "orders", "daily-by-8")
 DUE = datetime(2026, 5, 1, 8, tzinfo=UTC)

@@ -20,7 +20,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 # pytest, because a child imports the program again that began with the tests.
 _PRELOADED = (
     *("pytest", "sqlalchemy.dialects.sqlite", "psycopg", "alembic.command", "slack_sdk"),
-    *("dq.alerts.channels.slack", "dq.alerts.outbox.drain", "dq.contracts.yaml.parse", "dq.store"),
+    *("dq.alerts.channels.slack", "dq.alerts.drain", "dq.contracts.yaml.parse", "dq.store"),
     *("dq.registry.publish", "dq.cli.commands.register"),
 )
 _CONTEXT.set_forkserver_preload(list(_PRELOADED))

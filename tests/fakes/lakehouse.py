@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fakes.versions import INTERPRETED
 
-from dq.dataquality.local.table_metadata import facts, listed
-from dq.dataquality.local.table_metadata_store import MetadataFacts, TablePlace
+from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, listed
 from dq.dataquality.model import run_context
 from dq.lake.storage import LocalFiles
 

@@ -22,14 +22,14 @@ from dq.alerts.record import acknowledge, record
 from dq.alerts.route import CONSOLE
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import results as check_runs
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery import replay
 from dq.dataquality.delivery.cycle_store import Excuse, write_receipt
-from dq.dataquality.results import check_runs
 from dq.store.engine import Store, open_store
 
 # When the watcher looks: once for all that was before, and on the last days when grace is over.

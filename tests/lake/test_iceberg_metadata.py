@@ -12,9 +12,8 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from dq.contracts.shared.outcome import DqError
-from dq.dataquality.local.table_metadata import facts, listed
-from dq.dataquality.local.table_metadata_store import TablePlace
+from dq.contracts.outcome import DqError
+from dq.dataquality.local.table_metadata import TablePlace, facts, listed
 from dq.lake import iceberg
 from dq.lake.storage import LocalFiles
 from dq.registry.importing.kinds.iceberg import KIND

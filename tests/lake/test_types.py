@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.contracts.types import DataType
 from dq.lake import delta, iceberg
 from dq.lake.parquet import columns

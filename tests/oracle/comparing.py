@@ -13,7 +13,7 @@ from oracle.evaluate import Expected, evaluate
 from oracle.tables import Case
 from oracle.writers import NO_VALUE, Writer
 
-from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE, Lever
 from dq.dataquality.check import check

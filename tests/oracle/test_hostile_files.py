@@ -16,7 +16,7 @@ import pytest
 from fakes.reach import anywhere
 from oracle.comparing import session_with
 
-from dq.contracts.shared.outcome import CheckResult, Status, Unreadable
+from dq.contracts.outcome import CheckResult, Status, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pytest
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.portal import output
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from fakes.command import Place, contract
 
-from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.yaml.clause_name import namer
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import results as check_runs
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery import heartbeat
-from dq.dataquality.results import check_runs
 from dq.store.engine import open_store
 
 NOW = "2026-05-12T08:00:00Z"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.portal.output import OWN
 from dq.portal.serve import PortalServer
 

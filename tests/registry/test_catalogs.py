@@ -16,7 +16,7 @@ from fakes.schemas import document, facts
 from sqlalchemy import event
 
 from dq.contracts.access.data_location import DataPlace
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.contracts.types import CANONICAL
 from dq.contracts.yaml.parse import parse
 from dq.registry import catalogs as shelf_package

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.flights import flights
 
-from dq.contracts.shared.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, UsageError
 from dq.registry.catalog import Action, ActionKind, Catalog, CatalogSettings, Grade
 from dq.registry.catalogs import open_catalog
 from dq.registry.catalogs.hive import refuse_variants
@@ -122,7 +122,7 @@ def test_tables_of_others_and_views_are_listed(hive: Catalog, spark: SparkSessio
 SECOND = """
     import sys
     from pyspark.sql import SparkSession
-    from dq.contracts.shared.outcome import DqError
+    from dq.contracts.outcome import DqError
     from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
 

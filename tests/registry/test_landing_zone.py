@@ -14,7 +14,7 @@ from fakes.glue import GlueShim
 from fakes.scheduler import promising
 
 from dq.cli.main import run
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.registry.landing_zone import PUBLISHER, Domain, LandingZone, actions_of, template
 
 TARGET = "arn:aws:lambda:eu-central-1:123456789012:function:check"

@@ -12,7 +12,7 @@ import pytest
 from fakes.flights import flights
 from sqlalchemy import event
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.registry.catalog import ActionKind, CatalogSettings
 from dq.registry.catalogs import catalogs, open_catalog
 from dq.registry.plan import WholeRegistry, apply, propose

@@ -6,7 +6,7 @@ import pytest
 from fakes.flights import flights
 
 from dq.contracts.access.data_location import DataPlace
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.registry.table import TableColumn, TableSpec, digest, fold_location, spec_of, specs
 

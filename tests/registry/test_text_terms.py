@@ -14,7 +14,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.dataset import locate
 from dq.registry.aws.glue import Glue

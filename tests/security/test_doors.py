@@ -259,7 +259,7 @@ ALLOWED = {
         ".is_file .glob",
         "the settings of logging beside the module, and the names of the operator's settings beside Spark",
     ),
-    ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
+    ("contracts/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/calendar.py", "file"): (".open .read_text", "the zones of the package tzdata"),
     ("contracts/schedule/calendar.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
     ("validators/lint.py", "process"): (
@@ -272,7 +272,7 @@ ALLOWED = {
         "the packages of two codecs, by names that stand in the file",
     ),
     ("cli/main.py", "code"): ("importlib.import_module", "our own commands, by their files"),
-    ("contracts/shared/install.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
+    ("contracts/install.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
     ("store/schema.py", "code"): ("importlib.import_module", "our own modules of tables, by their names"),
     ("validators/reports/__init__.py", "code"): (
         "importlib.import_module",

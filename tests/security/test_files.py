@@ -30,7 +30,7 @@ from fakes.work import bytes_read
 
 from dq.cli.main import run
 from dq.contracts.access import files
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml import parse
 from dq.store.engine import open_store
 

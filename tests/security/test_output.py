@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dq.contracts.shared.outcome import one_line
+from dq.contracts.outcome import one_line
 from dq.validators.reports import names
 from dq.validators.reports.json import findings_schema
 

@@ -37,16 +37,8 @@ from dq.cli.main import application, names, run
 from dq.cli.output import Progress
 from dq.cli.shown import check
 from dq.cli.shown import check as oors
-from dq.contracts.shared import outcome
-from dq.contracts.shared.outcome import (
-    CheckResult,
-    Finding,
-    IncidentKey,
-    Location,
-    Severity,
-    Status,
-    Unreadable,
-)
+from dq.contracts import outcome
+from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.coverage import Account, State
@@ -189,7 +181,7 @@ def test_a_program_that_is_started_meanwhile_passes_too(tmp_path: Path):
     program = (
         "import subprocess, sys\n"
         "from fakes.strangers import TEXTS\n"
-        "from dq.cli.terminal import output\n"
+        "from dq.cli import output\n"
         "words = '\\n'.join(TEXTS.values()).encode('utf-8', 'surrogatepass') + b'\\xff\\x9b\\n'\n"
         "other = 'import os, sys; os.write(1, sys.stdin.buffer.read()); os.write(2, b\" ::error::x\")'\n"
         "with output.door():\n"

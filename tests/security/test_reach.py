@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.access.access_policy import Reach, reach
-from dq.contracts.shared.outcome import TextFault, UsageError
+from dq.contracts.outcome import TextFault, UsageError
 from dq.lake.storage import split
 
 SECRET = "ghp_canary_of_the_tests"

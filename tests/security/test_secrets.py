@@ -9,7 +9,7 @@ import pytest
 from fakes import postgres
 
 from dq.cli.main import run
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.operations.runtime.context import here
 from dq.store.engine import address, open_store
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fakes.desk import Desk
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.operations.runtime.settings import TABLE, Settings, read
 
 CONTRACT = "apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\nstatus: draft\n"

@@ -11,7 +11,7 @@ from dq.alerts.channel import Blockage, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 
 MESSAGE = render(step(None, breach(1), DUE).incident, "create")
 

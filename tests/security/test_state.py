@@ -19,7 +19,7 @@ from fakes.breaches import KEY
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
 from dq.cli.main import run
-from dq.contracts.shared.outcome import Breach, Severity
+from dq.contracts.outcome import Breach, Severity
 from dq.store.engine import open_store
 
 CONTRACT = """\

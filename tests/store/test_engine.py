@@ -16,7 +16,7 @@ from fakes import children, postgres
 from sqlalchemy import Column, Integer, MetaData, Table, inspect, text
 from sqlalchemy.exc import IntegrityError, StatementError
 
-from dq.contracts.shared.outcome import StoreError, UsageError
+from dq.contracts.outcome import StoreError, UsageError
 from dq.store import engine, open_store
 from dq.store.schema import TABLE_MODULES, Json, UtcDateTime, declared
 
@@ -334,7 +334,7 @@ def test_a_database_that_is_not_there_is_named():
 def test_without_psycopg_the_store_says_how_to_get_it():
     script = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from dq.contracts.shared.outcome import MissingTool\n"
+        "from dq.contracts.outcome import MissingTool\n"
         "from dq.store import open_store\n"
         "try: open_store('postgresql://u:hunter2@host/db')\n"
         "except MissingTool as error: print(error)"

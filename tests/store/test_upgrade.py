@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from dq.contracts.shared.outcome import StoreError
+from dq.contracts.outcome import StoreError
 from dq.store import engine as version
 from dq.store import open_store
 from dq.store.schema import declared

@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.validators import rule_page
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy.policy import DEFAULT, Policy

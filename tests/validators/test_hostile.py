@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.model import MAX_FINDINGS
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.validators import rule_page
 from dq.validators.lint import MAX_OF_ONE_RULE, MAX_TEXT, lint, rules_of
 

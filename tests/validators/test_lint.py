@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.shared.outcome import Location, Severity, Unreadable
+from dq.contracts.outcome import Location, Severity, Unreadable
 from dq.validators import rule_page
 from dq.validators.lint import Linted, lint, lint_files, lint_paths
 from dq.validators.rule import Rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 
 HEAD = (
     "schema:\n"

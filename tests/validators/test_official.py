@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dq as library
-from dq.contracts.shared.outcome import Finding, MissingTool, Severity
+from dq.contracts.outcome import Finding, MissingTool, Severity
 from dq.validators import rule_page
 from dq.validators.lint import lint_files, rules_of
 from dq.validators.official import installed_schema

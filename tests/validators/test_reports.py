@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dq.contracts.escaping import markdown_text
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.outcome import Finding, Location, Severity
 from dq.validators.lint import From, Linted, Screen, lint_files, moved
 from dq.validators.policy import file as policy_file
 from dq.validators.reports import markdown, names, reports_of

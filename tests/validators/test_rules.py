@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from fakes import golden
 
-from dq.contracts.shared.install import BrokenShelf
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.install import BrokenShelf
+from dq.contracts.outcome import Finding
 from dq.contracts.yaml.parse import parse
 from dq.operations.gate import unenforced
 from dq.validators import rule_page
@@ -20,9 +20,8 @@ from dq.validators import rules as shelf
 from dq.validators.context import nothing
 from dq.validators.lint import SubscriptionFiles, lint, lint_files, rules_of
 from dq.validators.official import installed_schema
-from dq.validators.policy.changes import ChangedPolicy, policy_findings
 from dq.validators.policy.file import read
-from dq.validators.policy.policy import Policy, RuleSetting
+from dq.validators.policy.policy import ChangedPolicy, Policy, RuleSetting, policy_findings
 from dq.validators.rule import Rule, RuleScope
 
 RULES = rules_of()
@@ -148,7 +147,7 @@ Good:
 Mend: Rename it.
 """
 
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 from dq.validators.rule import Rule, fault
 
 

@@ -11,7 +11,7 @@ import pytest
 from fragments.sarif import SCHEMA
 from jsonschema import Draft202012Validator
 
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.outcome import Finding, Location, Severity
 from dq.validators import rule_page
 from dq.validators.lint import Linted, Screen, lint_files
 from dq.validators.reports import reports_of

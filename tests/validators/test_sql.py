@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.guard import Guarded, guarded, query
 from dq.contracts.yaml.parse import parse

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from dq.contracts.diff.element import Change, FlatElement, Motion, Physical, date_of
+from dq.contracts.diff import Change, FlatElement, Motion, Physical, date_of
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.types import HIDDEN, HIDDEN_V1, STRUCTURES, DataType, Structure, profile, structure

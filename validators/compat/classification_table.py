@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from dq.contracts.diff.element import Change, ElementKind, Fires, Motion, date_of
-from dq.contracts.diff.normalize import COORDINATES, RuleThreshold
+from dq.contracts.diff import Change, ElementKind, Fires, Motion, date_of
+from dq.contracts.normalize import COORDINATES, RuleThreshold
 from dq.validators.compat.classification import (
     Bump,
     Judgement,

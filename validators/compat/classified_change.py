@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import NamedTuple
 
-from dq.contracts.diff.element import Change
+from dq.contracts.diff import Change
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.subscriptions import Subscription, reaches
 from dq.validators.compat.classification import (
     Bump,

@@ -11,11 +11,11 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dq.contracts.diff.element import ElementKind, FlatElement, changes, date_of, name_of
-from dq.contracts.diff.normalize import normalise
+from dq.contracts.diff import ElementKind, FlatElement, changes, date_of, name_of
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Identity, Node
-from dq.contracts.shared.outcome import Location
+from dq.contracts.normalize import normalise
+from dq.contracts.outcome import Location
 from dq.contracts.subscriptions import Subscription
 from dq.validators.compat import classification_table
 from dq.validators.compat.classification import (

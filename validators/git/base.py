@@ -18,7 +18,7 @@ from dq.contracts.extension import dataset
 from dq.contracts.lineage import PromisedTable, promised_tables
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import is_contract
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classified_change import Comparison

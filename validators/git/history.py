@@ -10,9 +10,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from dq.contracts.access.discovery import called_contract
-from dq.contracts.diff.element import ElementKind
-from dq.contracts.diff.normalize import normalise
+from dq.contracts.diff import ElementKind
 from dq.contracts.model import Contract
+from dq.contracts.normalize import normalise
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.comparison import Version, read_version
 from dq.validators.git.repository import (

@@ -20,7 +20,7 @@ from threading import Event, Thread, Timer
 from typing import IO, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
 
-from dq.contracts.shared.outcome import MissingTool, Unreadable, UsageError
+from dq.contracts.outcome import MissingTool, Unreadable, UsageError
 
 # TABLE: what Git is asked, and with what it is started, so that no clone decides what else it does.
 #

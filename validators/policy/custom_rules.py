@@ -27,8 +27,8 @@ from dq.contracts.model import (
     SupportChannel,
 )
 from dq.contracts.odcs import SERVER_TYPES
+from dq.contracts.outcome import Location, Severity
 from dq.contracts.pattern import most_steps
-from dq.contracts.shared.outcome import Location, Severity
 from dq.validators.context import Context, Walk
 from dq.validators.policy import json_schema
 from dq.validators.policy.json_schema import UnusableSchema, vet

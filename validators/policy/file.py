@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.extension import Date, Filled
 from dq.contracts.model import PLACE, Node, Open, Place, Scalar, plain, typed
-from dq.contracts.shared.outcome import Finding, Severity, mistake, suggestion
+from dq.contracts.outcome import Finding, Severity, mistake, suggestion
 from dq.contracts.yaml import source
 from dq.validators.policy.custom_rules import OPERATORS, Test, custom_rule, keys_of
 from dq.validators.policy.json_schema import pattern_problem

@@ -6,8 +6,8 @@ import importlib
 import pkgutil
 import sys
 
-from dq.contracts.shared import install
-from dq.contracts.shared.outcome import UsageError, suggestion
+from dq.contracts import install
+from dq.contracts.outcome import UsageError, suggestion
 from dq.validators.lint import ReportFormat
 
 

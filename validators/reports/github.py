@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dq.contracts.escaping import github_data, github_property
-from dq.contracts.shared.outcome import Finding, Severity, one_line
+from dq.contracts.outcome import Finding, Severity, one_line
 from dq.validators.lint import From, Linted, ReportFormat, Screen, gravest_first, said, told
 
 SHOWN = 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from dq.contracts.shared import outcome
-from dq.contracts.shared.outcome import Severity
+from dq.contracts import outcome
+from dq.contracts.outcome import Severity
 from dq.validators.lint import Linted, ReportFormat, Screen, counts
 
 # Findings as JSON, for machines: one object with `findings` and `counts`.

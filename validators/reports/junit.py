@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from dq.contracts.escaping import xml, xml_attribute
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.outcome import Finding
 from dq.validators.lint import From, Linted, ReportFormat, Screen
 
 

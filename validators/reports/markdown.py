@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.outcome import Finding, Severity
 from dq.validators.lint import From, Linted, ReportFormat, Screen, gravest_first, said, told
 
 # The first line of the comment, by which the next run finds it again.

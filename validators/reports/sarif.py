@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from dq.contracts.shared import outcome
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts import outcome
+from dq.contracts.outcome import Finding, Severity
 from dq.validators import rule_page
 from dq.validators.lint import From, Linted, ReportFormat, Screen, lines, rules_of
 from dq.validators.rule import Rule

@@ -6,7 +6,7 @@ import textwrap
 import unicodedata
 from itertools import groupby
 
-from dq.contracts.shared.outcome import Finding, Severity, inert, one_line
+from dq.contracts.outcome import Finding, Severity, inert, one_line
 from dq.validators.lint import From, Linted, ReportFormat, Screen, counts, lines, said
 
 _COLORS = {Severity.CRITICAL: "35;1", Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}

@@ -16,7 +16,7 @@ from pyspark.sql.functions import expr
 
 from dq.contracts.access.access_policy import reach
 from dq.dataquality.answers.sources import source_of
-from dq.dataquality.answers.statistics.facts import Wanted
+from dq.dataquality.answers.statistics import Wanted
 from dq.dataquality.model.column import Column
 from dq.dataquality.spark.dataset import Dataset, locate, open_table
 from spark import terms

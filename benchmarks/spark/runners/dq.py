@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.access_policy import reach
-from dq.contracts.shared.outcome import Status
+from dq.contracts.outcome import Status
 from dq.dataquality.answers.python_tasks import WORTH_ROWS
 from dq.dataquality.answers.sources import ALL, NONE, Lever
 from dq.dataquality.check import check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dq.contracts.shared import install
+from dq.contracts import install
 from dq.registry.importing import ImportKind
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.install import needing
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.lake.storage import reading
 from dq.lake.types import Format, contract_type

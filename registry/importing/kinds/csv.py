@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.lake.storage import reading
 from dq.registry.importing import FoundColumn, FoundTable, ImportKind, TextGuess
 from dq.registry.importing.sources import folder

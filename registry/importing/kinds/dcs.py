@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dq.contracts.odcs import OLD_KEY, SERVER_TYPES
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SchemaReader, SourceSays
 from dq.registry.importing.sources import Mapped, json_of, listed, mapped, shown, text, told, yaml_of

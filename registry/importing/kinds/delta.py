@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.lake.delta import LOG_FOLDER, has_log, table_metadata
 from dq.lake.storage import files_within, reading

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.lake.iceberg import METADATA_FOLDER, current_metadata, metadata_at
 from dq.lake.storage import files_for, files_within

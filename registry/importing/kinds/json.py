@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.lake.storage import reading
 from dq.registry.importing import FoundColumn, FoundTable, ImportKind, ValueGuess
 from dq.registry.importing.sources import folder

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.types import DataType
 from dq.registry.importing import (
     BIGINT,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.install import needing
+from dq.contracts.outcome import Unreadable
 from dq.contracts.types import DataType
 from dq.lake.parquet import columns, require_distinct
 from dq.lake.storage import reading

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.lake.storage import content
 from dq.registry.importing import FoundColumn, FoundTable, ImportKind, Said, declared
 

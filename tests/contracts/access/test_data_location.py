@@ -7,7 +7,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.access.data_location import DataPlace, resolve, server_of
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: air\nversion: 1.0.0\n"

@@ -15,7 +15,7 @@ from fakes.work import cpu_seconds
 from dq.contracts.access.discovery import Discovery, discover, told
 from dq.contracts.access.files import FileRefused, read
 from dq.contracts.odcs import is_contract
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 
 CONTRACT = "apiVersion: v3.2.0\nkind: DataContract\nid: orders\nversion: 1.0.0\nstatus: active\n"
 DBT = "version: 2\nmodels:\n  - name: orders\n"

@@ -15,9 +15,9 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.diff.element import Change, ElementKind, Fires, Motion, changes
-from dq.contracts.diff.normalize import normalise
+from dq.contracts.diff import Change, ElementKind, Fires, Motion, changes
 from dq.contracts.model import Contract
+from dq.contracts.normalize import normalise
 from dq.contracts.yaml.parse import parse
 
 START = date(2026, 1, 1)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import DayEffect, FreeDays, check, of_year, release
 from dq.contracts.schedule.clock import Schedule, parse
-from dq.contracts.shared.outcome import TextFault
 from dq.contracts.slo import Cycle, cycles
 
 # Christmas Day of 2026 is a Friday.

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import FreeDays, zone
 from dq.contracts.schedule.clock import DstPolicy, Due, Note, Schedule, dst_hazards, parse, shortest_gap
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "100"))

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from fakes.cases import cases
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import zone
 from dq.contracts.schedule.clock import DstPolicy, Schedule, parse
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import TextFault
 
 CASES = cases("cron-cases.yaml")
 

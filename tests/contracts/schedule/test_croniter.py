@@ -15,10 +15,10 @@ from cronsim import CronSim
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import FreeDays, transitions, zone
 from dq.contracts.schedule.clock import CroniterDifference, DstPolicy, Schedule, croniter_difference, parse
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import TextFault
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "60"))

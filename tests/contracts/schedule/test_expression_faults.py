@@ -7,10 +7,10 @@ from itertools import islice
 
 import pytest
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import FreeDays
 from dq.contracts.schedule.clock import DstPolicy, Schedule, parse
 from dq.contracts.schedule.cron import Dialect
-from dq.contracts.shared.outcome import TextFault
 
 UNIX, SECONDS, AWS = Dialect.UNIX, Dialect.SECONDS_FIRST, Dialect.EVENTBRIDGE
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import TZDATA_VERSION
 from dq.contracts.schedule.clock import Due, Note, Schedule, parse
-from dq.contracts.shared.outcome import TextFault
 from dq.contracts.slo import Cycle, check, cycles, render
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts.access.alert_target import QuietHours, quiet_hours, written
-from dq.contracts.shared.outcome import TextFault
+from dq.contracts.outcome import TextFault
 
 MINUTE = timedelta(minutes=1)
 NIGHTS = ["2026-03-28", "2026-04-04", "2026-09-05", "2026-10-03", "2026-10-24", "2026-11-01"]

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from dq.contracts.outcome import TextFault
 from dq.contracts.schedule.calendar import TZDATA_VERSION, Transition, transitions, zone
-from dq.contracts.shared.outcome import TextFault
 
 FILES = resources.files("tzdata")
 

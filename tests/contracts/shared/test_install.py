@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from dq.contracts.shared.install import needing
-from dq.contracts.shared.outcome import MissingTool
+from dq.contracts.install import needing
+from dq.contracts.outcome import MissingTool
 
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
-    "from dq.contracts.shared.install import install_command, upgrade_command\n"
+    "from dq.contracts.install import install_command, upgrade_command\n"
     "print(install_command('spark', 'slack')); print(upgrade_command())"
 )
 GIT = {"vcs": "git", "commit_id": "21b90f0"}

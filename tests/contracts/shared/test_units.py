@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dq.contracts.shared.outcome import Duration, TextFault, parse_duration
+from dq.contracts.outcome import Duration, TextFault, parse_duration
 
 
 @pytest.mark.parametrize(

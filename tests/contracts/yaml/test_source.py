@@ -9,7 +9,7 @@ import yaml
 
 from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.model import MAX_DEPTH, PLACE, Place, plain
-from dq.contracts.shared.outcome import Location
+from dq.contracts.outcome import Location
 from dq.contracts.yaml.source import MAX_EXPANSION, read
 
 

@@ -14,10 +14,12 @@ import pytest
 from fakes.examples import contract_of, examples_of
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.outcome import CheckResult
 from dq.contracts.types import DataType
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import results
+from dq.dataquality import results as earlier_runs
 from dq.dataquality.answers.memory import measure
 from dq.dataquality.answers.rows import Rows
 from dq.dataquality.check import check, outline
@@ -28,8 +30,6 @@ from dq.dataquality.clauses.kind import answered, asked_by, clauses_of, metrics_
 from dq.dataquality.clauses.metric_rule import measured_by
 from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion
 from dq.dataquality.request import Request
-from dq.dataquality.results import check_runs
-from dq.dataquality.results import check_runs as earlier_runs
 from dq.operations.demo import producer_sources
 from dq.store.engine import open_store
 
@@ -392,7 +392,7 @@ def test_what_the_store_keeps_is_what_the_next_run_compares_with(tmp_path: Path,
     store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
     first = offline(replace(one, occasion=Occasion(NOON - DAY, (), ())), TEN)
     with store.write() as tx:
-        check_runs.save_run(
+        results.save_run(
             tx,
             contract="shop",
             object="t",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import FOLDER, OF_ROWS, Example, contract_of, examples_of
 
-from dq.contracts.shared import install
+from dq.contracts import install
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import CheckKind

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from dq.contracts.shared.outcome import CheckResult, Status, UsageError
+from dq.contracts.outcome import CheckResult, Status, UsageError
 from dq.contracts.sql.guard import Guarded, guarded_predicate
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check

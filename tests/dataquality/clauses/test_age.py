@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.model import Contract, SlaProperty
-from dq.contracts.shared.outcome import CheckResult, Duration, Status, UsageError
+from dq.contracts.outcome import CheckResult, Duration, Status, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in

@@ -9,7 +9,7 @@ import pytest
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in

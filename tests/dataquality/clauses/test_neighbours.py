@@ -9,7 +9,7 @@ import pytest
 import dq
 from dq.contracts.access.data_location import server_beside
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import ForeignKey

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from dq.contracts.metrics import Against
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult, Severity
+from dq.contracts.outcome import CheckResult, Severity
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import results as check_runs
+from dq.dataquality import results as earlier_runs
 from dq.dataquality.checks.row_count_anomaly import CHECK
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.quality_rule import Counted, comparable, time_of, usual
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.run_context import Earlier, Occasion, Partition
-from dq.dataquality.results import check_runs
-from dq.dataquality.results import check_runs as earlier_runs
 from dq.store.engine import open_store
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)  # a Saturday

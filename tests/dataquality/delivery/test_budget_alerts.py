@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.shared.outcome import Breach, End, Recovery, Severity
+from dq.contracts.outcome import Breach, End, Recovery, Severity
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.tick import tick
 from dq.store.engine import Store, open_store

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.shared.outcome import CycleStatus, Unreadable
+from dq.contracts.outcome import CycleStatus, Unreadable
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
+from dq.contracts.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import Kept, disagreeing
 from dq.dataquality.delivery.cycle_store import write_receipt

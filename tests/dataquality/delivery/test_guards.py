@@ -11,7 +11,7 @@ import pytest
 from fakes.watcher import TableWatcher, at
 from sqlalchemy import Connection, select
 
-from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
+from dq.contracts.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
 from dq.dataquality.delivery.heartbeat import Uptime, beat, doubt, note_doubt
 from dq.dataquality.delivery.tables import heartbeat

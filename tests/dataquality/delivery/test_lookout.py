@@ -165,7 +165,7 @@ def test_a_client_that_gives_up_waiting_itself_costs_its_time_once() -> None:
 # While pyarrow is loaded, the clock goes on by more than the limit, and whoever looks at it has time to.
 COLD_DISK = """
 import sys, time
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.lake.storage import Storages
 from dq.dataquality.delivery.probe_pool import Errand, Lookout
 

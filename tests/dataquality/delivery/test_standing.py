@@ -9,8 +9,8 @@ import pytest
 from fakes.watcher import CONTRACT
 
 from dq.contracts import slo as promise
+from dq.contracts.outcome import CycleStatus
 from dq.contracts.schedule.clock import Note
-from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.budget import RULES, burning

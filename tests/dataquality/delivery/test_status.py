@@ -10,8 +10,8 @@ from fakes.cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dq.contracts.outcome import CycleStatus, Duration, parse_duration
 from dq.contracts.schedule.clock import Note, Schedule, parse
-from dq.contracts.shared.outcome import CycleStatus, Duration, parse_duration
 from dq.contracts.slo import Cycle, cycles
 from dq.dataquality.delivery.cycle import CycleVerdict, Evidence, judge
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from dq.contracts.shared.outcome import MissingTool, Unreadable
+from dq.contracts.outcome import MissingTool, Unreadable
 from dq.lake import compression, iceberg
 from dq.lake.compression import MOST_UNPACKED
 from dq.lake.storage import LocalFiles

@@ -11,7 +11,7 @@ import pytest
 from fakes.watcher import CONTRACT, TableWatcher, at
 
 from dq.contracts import slo as promise
-from dq.contracts.shared.outcome import Breach, CycleStatus, End, MissingTool, Recovery
+from dq.contracts.outcome import Breach, CycleStatus, End, MissingTool, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import DeliveryPlace, Watched

@@ -12,7 +12,7 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status, Unreadable
+from dq.contracts.outcome import Status, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.report import Report

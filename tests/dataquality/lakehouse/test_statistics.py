@@ -15,11 +15,11 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status
+from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
+from dq.dataquality.answers import iceberg_statistics
 from dq.dataquality.answers.sources import NONE, Lever
-from dq.dataquality.answers.statistics import iceberg
-from dq.dataquality.answers.statistics.facts import UNKNOWN, Facts, File, Wanted
+from dq.dataquality.answers.statistics import UNKNOWN, Facts, File, Wanted
 from dq.dataquality.check import check
 from dq.dataquality.model.column import Column
 from dq.dataquality.report import Report
@@ -115,7 +115,7 @@ class Table:
         """What the format's source says of these columns, such as `a` or `a.b`."""
         _, data = self.dataset()
         asked = frozenset(Column(tuple(column.split("."))) for column in columns)
-        found = iceberg.files(open_frame(self.spark, data), data, partitions, Wanted(asked, asked))
+        found = iceberg_statistics.files(open_frame(self.spark, data), data, partitions, Wanted(asked, asked))
         return None if found is None else list(found)
 
 
@@ -283,10 +283,10 @@ def test_only_a_table_as_it_stands_now_is_known(table: Callable[..., Table]) -> 
     frame = open_frame(orders.spark, data)
     nothing = Wanted()
 
-    assert iceberg.files(frame, data, (), nothing) is not None
-    assert iceberg.files(frame.where("id = 1"), data, (), nothing) is None
-    assert iceberg.files(frame.unionAll(frame), data, (), nothing) is None
-    assert iceberg.files(orders.spark.range(1).toDF("id"), data, (), nothing) is None
+    assert iceberg_statistics.files(frame, data, (), nothing) is not None
+    assert iceberg_statistics.files(frame.where("id = 1"), data, (), nothing) is None
+    assert iceberg_statistics.files(frame.unionAll(frame), data, (), nothing) is None
+    assert iceberg_statistics.files(orders.spark.range(1).toDF("id"), data, (), nothing) is None
 
 
 EVERY = (

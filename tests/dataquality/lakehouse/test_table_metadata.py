@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes import lakehouse
 
-from dq.contracts.shared.outcome import Unreadable
-from dq.dataquality.local.table_metadata_store import MetadataFacts
+from dq.contracts.outcome import Unreadable
+from dq.dataquality.local.table_metadata import MetadataFacts
 from dq.dataquality.spark.measure import schema_of
 
 if TYPE_CHECKING:

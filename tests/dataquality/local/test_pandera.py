@@ -17,7 +17,7 @@ from fakes.frames import arrow
 from pandera.errors import SchemaErrors, SchemaWarning
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses import coverage

@@ -10,7 +10,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.access.data_location import text_format
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.local import sample

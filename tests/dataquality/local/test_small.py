@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
 from dq.dataquality.answers.sources import NONE

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import lakehouse
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 
 SCHEMA = {
     "type": "struct",

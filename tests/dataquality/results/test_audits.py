@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
-from dq.contracts.shared.outcome import BROKEN, KEPT, UNTOLD, CheckResult, Location, Severity, Status
-from dq.dataquality.results import check_runs
-from dq.dataquality.results import check_runs as audits
+from dq.contracts.outcome import BROKEN, KEPT, UNTOLD, CheckResult, Location, Severity, Status
+from dq.dataquality import results as audits
+from dq.dataquality import results as check_runs
 from dq.store.engine import open_store
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.outcome import CheckResult, Location, Severity, Status
 from dq.contracts.yaml.clause_name import namer
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.results import check_runs
+from dq.dataquality import results as check_runs
 from dq.operations.check import earlier
 from dq.store import Store, open_store
 

@@ -16,10 +16,9 @@ import pytest
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status
+from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache.cache import lasting
-from dq.dataquality.answers.partition_cache.store import Part
+from dq.dataquality.answers.partition_cache import Part, lasting
 from dq.dataquality.answers.sources import ALL, NONE, Lever
 from dq.dataquality.check import check
 from dq.dataquality.report import Report

@@ -22,9 +22,9 @@ from fakes import stores
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status
+from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache.store import PartLedger
+from dq.dataquality.answers.partition_cache import PartLedger
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check
 from dq.dataquality.report import Report

@@ -17,7 +17,7 @@ from fakes.reach import anywhere
 
 import dq
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status, Unreadable, UsageError
+from dq.contracts.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE
 from dq.dataquality.check import check

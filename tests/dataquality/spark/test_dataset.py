@@ -10,7 +10,7 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status, Unreadable, UsageError
+from dq.contracts.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.request import Request

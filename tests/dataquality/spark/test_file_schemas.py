@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.shared.outcome import CheckResult, Unreadable
+from dq.contracts.outcome import CheckResult, Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.columnar_files import MOST_FOLDERS
 from dq.dataquality.spark.dataset import Dataset, locate, open_table

@@ -20,7 +20,7 @@ import pytest
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
-from dq.contracts.shared.outcome import Status, Unreadable
+from dq.contracts.outcome import Status, Unreadable
 from dq.contracts.sql import text as sql
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status
+from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.request import Request

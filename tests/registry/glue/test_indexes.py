@@ -9,7 +9,7 @@ import pytest
 from fakes.flights import FLIGHTS, flights
 from fakes.glue import GlueShim
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.registry.aws.glue import Glue
 from dq.registry.catalog import Action, ActionKind
 from dq.registry.plan import Ending, apply, propose

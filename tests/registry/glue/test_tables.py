@@ -11,7 +11,7 @@ import pytest
 from fakes.flights import flights
 from fakes.glue import Answer, Call, GlueShim, refused
 
-from dq.contracts.shared.outcome import DqError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, Unreadable, UsageError
 from dq.registry.aws.client import Bucket, Rate, connect
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.glue_requests import new_table

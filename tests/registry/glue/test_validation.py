@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from fakes.glue import GlueShim
 from fakes.glue_mistakes import MISTAKES, RIGHT, planted
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.glue_requests import RULES, compiled, refuse
 

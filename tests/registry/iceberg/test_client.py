@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fakes.iceberg import RestAnswer, RestProxy
 
-from dq.contracts.shared.outcome import Unreadable, UsageError
+from dq.contracts.outcome import Unreadable, UsageError
 from dq.operations.runtime.spark import iceberg_properties
 from dq.registry import iceberg
 
@@ -101,7 +101,7 @@ catalog:
 OPEN = """
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 
 try:
     open_catalog("iceberg", CatalogSettings())

@@ -22,7 +22,7 @@ from fakes.lake_grants import (
     thirty,
 )
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.contracts.subscriptions import read
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.lake_formation import (

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.registry.aws.lake_link import ConsumerAccount, LinkStep, LinkStepKind, LinkTerms
 
 OWNER, OWN = "123456789012", "210987654321"

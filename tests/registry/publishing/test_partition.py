@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.shared.outcome import UsageError
+from dq.contracts.outcome import UsageError
 from dq.registry.publications import given_once, partition_values
 from dq.registry.table import TableColumn, TableSpec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.registry.publish_audit import staged_folder
 
 OLD = 1_700_000_000

@@ -22,7 +22,7 @@ from fakes.flights import contract, flights
 from fakes.glue import REGION, GlueShim
 from fakes.quiet_server import QuietServer
 
-from dq.contracts.shared.outcome import DqError
+from dq.contracts.outcome import DqError
 from dq.registry import publications
 from dq.registry.aws.sns import MessageRefused, _client, tell_topic
 from dq.registry.publications import ConsumerNotice, DeliveryEvent, PlaceDown, publication, tell

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fragments.registry import Registry
 
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import Comparison, findings

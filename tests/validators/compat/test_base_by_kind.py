@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fragments.registry import Registry
 
-from dq.contracts.shared.outcome import Unreadable
+from dq.contracts.outcome import Unreadable
 from dq.validators.git.base import Base, open_base
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nstatus: active\n"

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts import extension, model, odcs
-from dq.contracts.diff.element import FOLDED, Change, ElementKind, Motion
+from dq.contracts.diff import FOLDED, Change, ElementKind, Motion
 from dq.contracts.model import PLACE, Node
-from dq.contracts.shared.outcome import Location
+from dq.contracts.outcome import Location
 from dq.validators.compat.classification import Effect, Level, Mode, Setting, Verdict, verdict
 from dq.validators.compat.classification_table import BY_POLICY, TABLE, classify, row
 from dq.validators.compat.classified_change import RULES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.outcome import Severity
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule

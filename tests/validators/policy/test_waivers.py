@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from dq.contracts.shared.outcome import Location, Severity
+from dq.contracts.outcome import Location, Severity
 from dq.validators import rule_page
 from dq.validators.lint import lint_files
 from dq.validators.policy.file import read

@@ -34,8 +34,8 @@ Mend: The message says which field, and what to write. `dq schedule next` shows 
 
 from dq.contracts import extension
 from dq.contracts.model import Quality, SlaProperty
+from dq.contracts.outcome import TextFault as NotASchedule
 from dq.contracts.schedule.clock import parse
-from dq.contracts.shared.outcome import TextFault as NotASchedule
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, of_promise
 
 

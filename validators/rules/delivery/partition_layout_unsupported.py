@@ -43,7 +43,7 @@ from collections.abc import Iterator
 
 from dq.contracts.access.data_location import formats, paths
 from dq.contracts.model import Server
-from dq.contracts.shared.outcome import LAKEHOUSE
+from dq.contracts.outcome import LAKEHOUSE
 from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity, Slo, fault
 
 # `{date}`, `{due:%Y/%m/%d}`, but not the alternatives of a pattern, `{a,b}`.

@@ -15,8 +15,8 @@ Mend: Write the number under `value` and the unit of time under `unit`, or both 
 
 from dq.contracts import odcs
 from dq.contracts.model import SlaProperty
-from dq.contracts.shared.outcome import TextFault as NoDuration
-from dq.contracts.shared.outcome import parse_duration
+from dq.contracts.outcome import TextFault as NoDuration
+from dq.contracts.outcome import parse_duration
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits, shown
 
 

@@ -25,7 +25,7 @@ other contract, together with its owner. To move a table to another contract, re
 the same pull request.
 """
 
-from dq.contracts.shared.outcome import counted
+from dq.contracts.outcome import counted
 from dq.validators.context import TableConflict
 from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
 

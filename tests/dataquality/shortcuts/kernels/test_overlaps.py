@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.dataquality.answers.python_tasks import ANYWHERE, MOST_ROWS, Overlaps, near, overlaps
-from dq.dataquality.answers.statistics.facts import Facts, File
+from dq.dataquality.answers.statistics import Facts, File
 from dq.dataquality.model.column import Column
 
 ID, DAY = Column(("id",)), Column(("day",))

@@ -15,7 +15,7 @@ import pytest
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Status
+from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE, Lever
 from dq.dataquality.check import check

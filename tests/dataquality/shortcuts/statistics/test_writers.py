@@ -14,7 +14,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE, Lever
-from dq.dataquality.answers.statistics.facts import WRONG, Facts, Statistic, believed, counts_rows, distrusted
+from dq.dataquality.answers.statistics import WRONG, Facts, Statistic, believed, counts_rows, distrusted
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request

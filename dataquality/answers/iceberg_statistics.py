@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
-from dq.dataquality.answers.statistics.facts import (
+from dq.dataquality.answers.statistics import (
     UNKNOWN,
     Facts,
     File,

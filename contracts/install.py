@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from dq.contracts.shared.outcome import MissingTool, one_line
+from dq.contracts.outcome import MissingTool, one_line
 
 # How this dq was installed, and the commands that add to it: the one place that messages take them from.
 #

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dq.contracts import extension
-from dq.contracts.diff.element import (
+from dq.contracts.diff import (
     SERVER_DEFAULTS,
     ElementKind,
     FlatElement,

@@ -17,9 +17,9 @@ from dq.contracts import types
 from dq.contracts.extension import Delivery
 from dq.contracts.model import OPERATORS, PLACE, CustomProperty, Extensible, Node, plain
 from dq.contracts.odcs import SERVICE_LEVELS, time_unit
+from dq.contracts.outcome import Location, TextFault, parse_duration
 from dq.contracts.schedule.calendar import known
 from dq.contracts.schedule.clock import Due, Schedule, parse
-from dq.contracts.shared.outcome import Location, TextFault, parse_duration
 from dq.contracts.slo import schedule_of
 from dq.contracts.types import DataType, NotAType
 

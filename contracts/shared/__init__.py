@@ -1,1 +1,0 @@
-"""The words that all rooms share: errors, faults, outcomes, shelves, what may be printed."""

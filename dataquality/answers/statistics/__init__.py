@@ -1,1 +1,0 @@
-"""What formats keep beside the values, one module per format, and what it proves."""
