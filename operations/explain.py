@@ -88,7 +88,7 @@ def _page(name: str) -> Explained:
     from dq.validators.compat.classified_change import RULES
 
     if name in RULES:
-        return rule_page.of_change(name, *RULES[name])
+        return rule_page.explain_change(name, *RULES[name])
     if name not in rules_of() and name in installed():
         return _custom(name)
     return rule_page.of_rule(rules_of(), name)

@@ -183,7 +183,7 @@ def explain(rules: Mapping[str, Rule], id_: str, width: int = 88) -> str:
     return of_rule(rules, id_).text(width) + "\n"
 
 
-def of_change(id_: str, problem: str, instead: str) -> Explained:
+def explain_change(id_: str, problem: str, instead: str) -> Explained:
     """The page of a rule about a change between two versions."""
     return Explained(
         id_, "change", f"{problem.capitalize()}.", ("a change between two versions",), mend=instead

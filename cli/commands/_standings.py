@@ -8,7 +8,7 @@ from dq.cli import output
 from dq.dataquality.delivery.compliance import GroupStanding, Standing, beside, percent
 
 
-def describe(groups: Sequence[GroupStanding]) -> None:
+def describe_groups(groups: Sequence[GroupStanding]) -> None:
     """A line for each group."""
     header = ("", "products", "promises", "in time", "cycles", "budgets exhausted")
     output.table(header, [_cells(one) for one in groups])

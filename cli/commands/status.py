@@ -74,7 +74,7 @@ def show_all(
     elif form is output.PageFormat.JSON:
         output.as_json(found.as_dict())
     elif by is not Grouping.PROMISE:
-        _standings.describe(found.groups)
+        _standings.describe_groups(found.groups)
         output.line(f"Open incidents: {len(found.incidents)}")
     else:
         describe(found)
