@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from dq.contracts.yaml.parse import read as load
     from dq.dataquality.backtest import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
-    from dq.dataquality.local.pandera import left_out, schema
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
+    from dq.dataquality.pandera import left_out, schema
     from dq.dataquality.propose import Proposed
     from dq.dataquality.proposed_rules import Proposal
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
+    from dq.operations.authoring import FmtOutcome, InitOutcome, fmt, init
     from dq.operations.check_contracts import CheckOutcome, check_contracts
     from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
     from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
     from dq.operations.export import ExportOutcome, export
-    from dq.operations.fmt import FmtOutcome, fmt
     from dq.operations.frames import backtest, check, gate, split
     from dq.operations.import_ import ImportOutcome, import_
     from dq.operations.incidents import (
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         send_test_alert,
         silence,
     )
-    from dq.operations.init import InitOutcome, init
     from dq.operations.link import LinkOutcome, link
     from dq.operations.metrics import metrics
     from dq.operations.output_schemas import json_schema
@@ -134,14 +133,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "DoctorOutcome",
         "doctor",
     ),
-    "dq.operations.fmt": (
-        "FmtOutcome",
-        "fmt",
-    ),
-    "dq.operations.init": (
-        "InitOutcome",
-        "init",
-    ),
+    "dq.operations.authoring": ("FmtOutcome", "InitOutcome", "fmt", "init"),
     "dq.operations.store": (
         *("StorePruneOutcome", "StoreUpgradeOutcome", "check_store", "export_store", "prune_store"),
         *("upgrade_store",),
@@ -171,7 +163,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         *("acknowledge", "incidents", "outbox", "send_test_alert", "silence"),
     ),
     # Schemas of pandera.
-    "dq.dataquality.local.pandera": ("left_out", "schema"),
+    "dq.dataquality.pandera": ("left_out", "schema"),
     # The words of a check in a package of one's own.
     "dq.dataquality.clauses.plugins": ("Broken", "Given", "Measure", "Question"),
     "dq.dataquality.model.column": ("Column",),

@@ -34,9 +34,9 @@ from spark import environments  # noqa: E402
 
 from dq.contracts.model import Contract  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
+from dq.dataquality import sample  # noqa: E402
 from dq.dataquality.answers.sources import ALL, NONE, Lever  # noqa: E402
 from dq.dataquality.check import check  # noqa: E402
-from dq.dataquality.local import sample  # noqa: E402
 from dq.dataquality.report import Report  # noqa: E402
 from dq.dataquality.request import Request  # noqa: E402
 from dq.dataquality.spark.dataset import locate  # noqa: E402

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.model import namer
 from dq.contracts.outcome import CheckResult, DqError, Location, Severity, Status, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.sources import Lever, Shortcut, counted, provable, shortcut
 from dq.dataquality.check import by_schema, check
 from dq.dataquality.clauses.clause import Clause, RowScope
@@ -38,7 +38,7 @@ from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.request import Chosen, Request, choose, occasion_of, opened, others_of
 from dq.dataquality.results import COUNTED
 from dq.dataquality.spark.columnar_files import MOST_FILES as MOST_FILES
-from dq.dataquality.spark.columnar_files import columns_of, named_folders
+from dq.dataquality.spark.columnar_files import NULL_PARTITION, columns_of, literal, named_folders, only
 from dq.dataquality.spark.dataset import FILES, TEXTS, Dataset, files_of, gathered
 from dq.dataquality.spark.measure import (
     COUNT,
@@ -51,7 +51,6 @@ from dq.dataquality.spark.measure import (
     schema_of,
     separable,
 )
-from dq.dataquality.spark.partitions import NULL_PARTITION, literal, only
 from dq.dataquality.spark.schema import type_ddl, with_notes
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.lake.storage import unescaped

@@ -10,9 +10,9 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from dq.contracts.model import namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.types import DataType
-from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.answers.memory import LeftToSpark, answers
 from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
 from dq.dataquality.answers.statistics import File
@@ -45,7 +45,7 @@ from dq.dataquality.spark.failing_rows import samples
 from dq.dataquality.spark.measure import COUNT, Others, implied, measure, plan, schema_of
 from dq.dataquality.spark.schema import with_notes
 from dq.dataquality.spark.session import attempt, time_limit
-from dq.dataquality.sql.spark_predicate import question
+from dq.dataquality.sql_predicate import question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

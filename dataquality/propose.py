@@ -22,6 +22,7 @@ from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Addition, Way, insert, reaches
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import proposed_rules as policy
+from dq.dataquality import sql_values
 from dq.dataquality.backtest import FoundPartition, key_sql, partitions
 from dq.dataquality.check import check
 from dq.dataquality.clauses.coverage import JsonObject
@@ -44,12 +45,11 @@ from dq.dataquality.proposed_rules import (
     proposals,
 )
 from dq.dataquality.request import Request, opened, pick
+from dq.dataquality.spark.columnar_files import only
 from dq.dataquality.spark.dataset import Dataset
-from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.schema import unreadable_columns
 from dq.dataquality.spark.session import answered
-from dq.dataquality.sql import values
-from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql_predicate import predicate_sql
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class AskedColumn:
 def of_forms(one: AskedColumn, schema: DataType, forms: tuple[str, ...] = FORMATS) -> dict[str, str]:
     """The aggregates that count the values of a text without each of these formats."""
     return {
-        form: f"count_if({predicate_sql(values.breaks(form, one.column.path), schema)})" for form in forms
+        form: f"count_if({predicate_sql(sql_values.breaks(form, one.column.path), schema)})" for form in forms
     }
 
 

@@ -8,11 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract, SchemaObject, namer
 from dq.contracts.outcome import Status, Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.check import check
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowScope
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
@@ -22,12 +21,12 @@ from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import OpenedData, Request, choose, occasion_of, others_of
+from dq.dataquality.spark.columnar_files import only
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.failing_rows import masked, masked_where_repeated, repeats
 from dq.dataquality.spark.measure import Others, keyed, schema_of
-from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.session import answered
-from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,9 +25,9 @@ from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
+from dq.dataquality.spark.columnar_files import only
 from dq.dataquality.spark.dataset import Dataset, open_folders, open_table
 from dq.dataquality.spark.measure import Others, schema_of
-from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.schema import type_ddl
 from dq.dataquality.spark.session import attempt
 from dq.dataquality.text import text_row_type

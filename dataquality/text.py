@@ -19,7 +19,7 @@ from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.outcome import Unreadable
 from dq.contracts.types import DataType, catalog_type, physical_type
-from dq.dataquality.sql.values import (
+from dq.dataquality.sql_values import (
     CIVIL,
     DATE,
     EXPONENT,

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from dq.contracts import slo as promise
 from dq.contracts.access.data_location import other_servers, server_beside
-from dq.contracts.model import Contract, SchemaObject, key
+from dq.contracts.model import Contract, SchemaObject, key, namer
 from dq.contracts.outcome import (
     Breach,
     CheckResult,
@@ -28,7 +28,6 @@ from dq.contracts.outcome import (
     counted,
     suggestion,
 )
-from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import results
 from dq.dataquality.answers.partition_cache import PartLedger
 from dq.dataquality.answers.sources import ALL, Lever
@@ -45,8 +44,8 @@ from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import Request, opened, pick
+from dq.dataquality.spark.columnar_files import only
 from dq.dataquality.spark.dataset import FILES, Dataset, locate
-from dq.dataquality.spark.partitions import only
 from dq.operations.data_places import located_data
 from dq.operations.registry_files import Loaded
 from dq.operations.runtime.context import Progress, World, written_instant

@@ -30,9 +30,8 @@ from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import is_written, write_count, write_receipt
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.columnar_files import for_hadoop
+from dq.dataquality.spark.columnar_files import for_hadoop, only
 from dq.dataquality.spark.dataset import TEXTS, Dataset, locate, open_table
-from dq.dataquality.spark.partitions import only
 from dq.lake.storage import partition_folder
 from dq.operations.check import earlier, name_of, others
 from dq.operations.runtime.context import World, aware, here, located

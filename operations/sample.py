@@ -122,7 +122,7 @@ def sampled(
 ) -> Report:
     """The file tested. Raises MissingTool without the extra."""
     try:
-        from dq.dataquality.local import sample as local
+        from dq.dataquality import sample as local
 
         return local.check(contract, one, local.read(file, one, form), now)
     except ModuleNotFoundError as error:

@@ -25,7 +25,8 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import DqError, Finding, Unreadable
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.local.table_metadata import (
+from dq.dataquality.spark.dataset import locate
+from dq.dataquality.table_metadata import (
     KnownTable,
     MetadataFacts,
     TablePlace,
@@ -35,7 +36,6 @@ from dq.dataquality.local.table_metadata import (
     recall,
     remember,
 )
-from dq.dataquality.spark.dataset import locate
 from dq.lake.storage import PlacedPartition, Storages
 from dq.operations.data_places import Placements, placed_objects, placements
 from dq.operations.runtime.context import World, called

@@ -10,11 +10,10 @@ from typing import Any
 
 from dq.alerts.incident import Incident
 from dq.contracts import slo as slos
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract, SchemaObject, namer
 from dq.contracts.outcome import AnsweredBy, CycleStatus, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions import Subscription
-from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts, foreseen
 from dq.dataquality.clauses.foreign_key import Neighbours

@@ -26,7 +26,7 @@ metadata = MetaData(
 TABLE_MODULES = (
     "dq.alerts.tables",
     "dq.dataquality.delivery.tables",
-    "dq.dataquality.local.table_metadata",
+    "dq.dataquality.table_metadata",
     "dq.dataquality.results",
     "dq.dataquality.answers.partition_cache",
     "dq.registry.tables",

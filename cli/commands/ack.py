@@ -6,8 +6,7 @@ import typer
 
 from dq.alerts.incident import IncidentState
 from dq.cli import output
-from dq.cli.context import at, undelivered
-from dq.cli.options import CHANNEL
+from dq.cli.context import CHANNEL, at, undelivered
 from dq.operations.incidents import acknowledge
 
 

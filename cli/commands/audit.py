@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.options import PATHS
+from dq.cli.context import PATHS
 from dq.dataquality.delivery.replay import Audit
 from dq.operations import audit
 from dq.operations.runtime.context import here

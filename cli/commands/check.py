@@ -8,8 +8,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import alerts_are_results
-from dq.cli.options import CHANNEL, QUARANTINE, UNMASKED
+from dq.cli.context import CHANNEL, QUARANTINE, UNMASKED, alerts_are_results
 from dq.cli.shown import check
 from dq.contracts.outcome import UsageError
 from dq.operations.check import asked, partition_of

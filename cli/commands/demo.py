@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.commands import _ticks, portal, status
+from dq.cli.commands import portal, status, watch
 from dq.cli.context import alerts_are_results, note, undelivered
 from dq.cli.shown.check import describe
 from dq.cli.shown.register import describe as describe_plan
@@ -174,7 +174,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: demo.Producer) -> No
                     Setup(now, store, SparkAtNeed(lambda: made.spark), tell), contract, one, partition
                 )
             describe(report, quiet=True)
-        _ticks.describe(done, quiet=True)
+        watch.describe(done, quiet=True)
         undelivered(alerting.send(now, store))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli import output
-from dq.cli.options import ACCOUNT, ROLE
+from dq.cli.context import ACCOUNT, ROLE
 from dq.operations.doctor import doctor
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import at, undelivered
-from dq.cli.options import CHANNEL
+from dq.cli.context import CHANNEL, at, undelivered
 from dq.operations.runtime.context import instant
 from dq.operations.schedule import excuse
 

@@ -8,7 +8,7 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import note
-from dq.operations.fmt import FmtFile, FmtOutcome, fmt
+from dq.operations.authoring import FmtFile, FmtOutcome, fmt
 
 
 def command(

@@ -9,8 +9,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import note
-from dq.cli.options import ACCOUNT, ROLE
+from dq.cli.context import ACCOUNT, ROLE, note
 from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
 from dq.contracts.outcome import UsageError, counted

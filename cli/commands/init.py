@@ -8,7 +8,7 @@ import typer
 
 from dq.cli import output
 from dq.contracts.escaping import shell_word
-from dq.operations.init import init
+from dq.operations.authoring import init
 
 
 def command(

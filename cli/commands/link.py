@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli import output
-from dq.cli.options import ROLE
+from dq.cli.context import ROLE
 from dq.operations.link import link
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dq.cli import output
-from dq.cli.options import ACCOUNT, CATALOG, ROLE
+from dq.cli.context import ACCOUNT, CATALOG, ROLE
 from dq.cli.shown import check
 from dq.cli.shown import check as oors
 from dq.contracts.model import Contract, SchemaObject

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
+from dq.cli.context import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.shown.register import as_markdown, describe, describe_governed, show_log
 from dq.operations.register import (
     RegisterOutcome,

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.options import ACCOUNT, CATALOG, PATHS, ROLE
+from dq.cli.context import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.lake.storage import partition_folder
 from dq.operations.register import server_choice
 from dq.operations.repair import RepairedTable, Repairs, run

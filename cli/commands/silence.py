@@ -5,8 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli import output
-from dq.cli.context import at, undelivered
-from dq.cli.options import CHANNEL
+from dq.cli.context import CHANNEL, at, undelivered
 from dq.operations.incidents import SilenceOutcome, silence
 
 

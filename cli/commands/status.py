@@ -1,27 +1,61 @@
-"""dq status"""
+"""How promises stand, as `dq status` shows it: one line or one table for many, and all of it for machines."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import typer
 
 from dq.alerts import suppression
 from dq.cli import output
-from dq.cli.commands import _standings
-from dq.cli.options import PATHS
+from dq.cli.context import PATHS
 from dq.contracts.model import Contract
 from dq.contracts.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.compliance import Standing, beside, percent
+from dq.dataquality.delivery.compliance import GroupStanding, Standing, beside, percent
 from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results import StagedRun
 from dq.operations import alerting
 from dq.operations.runtime.context import World, here
 from dq.operations.status import Grouping, PromisesStanding, Quality, chosen_by, standings
+
+
+def describe_groups(groups: Sequence[GroupStanding]) -> None:
+    """A line for each group."""
+    header = ("", "products", "promises", "in time", "cycles", "budgets exhausted")
+    output.table(header, [_cells(one) for one in groups])
+
+
+def _cells(one: GroupStanding) -> list[str]:
+    counted = f"{one.good} of {one.good + one.bad}"
+    return [one.name, str(one.products), str(one.promises), percent(one.attainment), counted, str(one.burnt)]
+
+
+def as_markdown(standings: Iterable[Standing], groups: Sequence[GroupStanding], incidents: int) -> str:
+    """The same as a table of Markdown; of groups where there are any."""
+    from dq.contracts.escaping import markdown_text
+    from dq.validators.reports.markdown import table
+
+    if groups:
+        header = ["", "products", "promises", "in time", "cycles", "budgets exhausted"]
+        rows = [[markdown_text(cell) for cell in _cells(one)] for one in groups]
+    else:
+        header = ["promise", "in time", "promised", "budget", "more"]
+        rows = [
+            [
+                markdown_text(f"{one.slo.contract.key}/{one.slo.id}"),
+                percent(one.budget.attainment),
+                markdown_text(one.slo.delivery.objective),
+                markdown_text(one.budget.line()),
+                markdown_text(beside(one)),
+            ]
+            for one in standings
+        ]
+    return f"## Deliveries\n\n{table(header, rows)}\n\nOpen incidents: {incidents}\n"
+
 
 # How the last cycles are drawn, oldest first.
 _SIGNS = {
@@ -70,11 +104,11 @@ def show_all(
     found = standings(world, paths, by, wanted)
     output.notes(found.findings)
     if form is output.PageFormat.MARKDOWN:
-        output.block(_standings.as_markdown(found.deliveries, found.groups, len(found.incidents)))
+        output.block(as_markdown(found.deliveries, found.groups, len(found.incidents)))
     elif form is output.PageFormat.JSON:
         output.as_json(found.as_dict())
     elif by is not Grouping.PROMISE:
-        _standings.describe_groups(found.groups)
+        describe_groups(found.groups)
         output.line(f"Open incidents: {len(found.incidents)}")
     else:
         describe(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.options import PATHS
+from dq.cli.context import PATHS
 from dq.contracts.outcome import Finding, counted
 from dq.operations.runtime.context import here
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -12,11 +13,11 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.commands import _ticks
-from dq.cli.context import alerts_are_results, note, undelivered
-from dq.cli.options import CHANNEL, PATHS
+from dq.cli.context import CHANNEL, PATHS, alerts_are_results, note, undelivered
 from dq.contracts.outcome import DqError
+from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.tick import Tick
 from dq.operations import alerting
 from dq.operations.runtime.context import World, here, instant, pace
 from dq.operations.watch import WatchOutcome, WatchRequest, deliver, give_sign, heartbeat_url, judge
@@ -120,7 +121,7 @@ def _shown(
         output.as_json(outcome.as_dict())
     else:
         outcome = deliver(world, store, request, outcome, timedelta(0))
-        _ticks.describe(judged)
+        describe(judged)
         if outcome.drained is not None and outcome.drained.next_at is not None:
             outcome = deliver(world, store, request, outcome, patience)
     if outcome.drained is not None:
@@ -136,3 +137,23 @@ def _say_since(request: WatchRequest, outcome: WatchOutcome) -> None:
             f"--since begins no SLO anew: {before} of {done.slos} "
             f"{'is' if before == 1 else 'are'} watched already, from where the last tick ended."
         )
+
+
+def describe(done: Tick, *, quiet: bool = False) -> None:
+    """The tick in a few lines; `quiet` says only what changed."""
+    for change in done.changes:
+        cycle = change.kept.cycle
+        what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
+        good = True if change.after.good else False if change.after.bad else None
+        output.line(f"  {output.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
+    # One place that cannot be read is one fact, however many deliveries lie there.
+    for (contract, reason), times in Counter(
+        (unknown.kept.cycle.contract, unknown.reason) for unknown in done.unknown
+    ).items():
+        output.note(f"  ? {contract}: {reason}{f' ({times} deliveries)' if times > 1 else ''}")
+    if quiet:
+        return
+    output.line(
+        f"{done.at:%Y-%m-%d %H:%M}Z, SLOs: {done.slos}, new cycles: {done.new_cycles}, "
+        f"changed: {len(done.changes)}, still open: {done.open}"
+    )

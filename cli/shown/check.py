@@ -13,7 +13,7 @@ from uuid import uuid4
 from dq.cli import output
 from dq.contracts.access.data_location import server_of
 from dq.contracts.install import NAME
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract, SchemaObject, namer
 from dq.contracts.outcome import (
     CheckResult,
     Finding,
@@ -24,7 +24,6 @@ from dq.contracts.outcome import (
     in_json,
     one_line,
 )
-from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import JsonObject, State

@@ -53,11 +53,10 @@ from dq.dataquality.model.metric import (
 )
 from dq.dataquality.model.metric import Value as Aggregated
 from dq.dataquality.model.predicate import Function, NoReading, Path, Predicate, Since1970, Term
-from dq.dataquality.spark.columnar_files import CANONICAL_TEXTS
+from dq.dataquality.spark.columnar_files import CANONICAL_TEXTS, NULL_PARTITION
 from dq.dataquality.spark.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
 from dq.dataquality.spark.measure import COUNT, MOST_GROUPS, group_name, plan, too_many
-from dq.dataquality.spark.partitions import NULL_PARTITION
-from dq.dataquality.sql.spark_predicate import question
+from dq.dataquality.sql_predicate import question
 from dq.dataquality.text import carried
 from dq.lake.parquet import READABLE_ENCODINGS, chunks_of
 from dq.lake.storage import file_system, is_data_name, is_data_path, split, unescaped

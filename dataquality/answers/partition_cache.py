@@ -50,7 +50,7 @@ from dq.dataquality.spark.dataset import FILES, Dataset, open_folders
 from dq.dataquality.spark.measure import plan, schema_of
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.spark.text_files import with_rows
-from dq.dataquality.sql.spark_predicate import question
+from dq.dataquality.sql_predicate import question
 from dq.lake.storage import Files, files_for, is_data_name
 from dq.store.schema import Count, Json, UtcDateTime, metadata
 

@@ -100,7 +100,7 @@ def column(term: t.Term | None, types: Types) -> str | None:
 
 
 def _read(term: t.Opaque) -> t.Term:
-    from dq.dataquality.sql.sql_reading import read_term
+    from dq.dataquality.sql_reading import read_term
 
     return read_term(term.sql)
 
@@ -124,7 +124,7 @@ def _truth(node: p.Predicate, types: Types) -> Condition:
         case p.Compare(value, operator, other):
             return _compared(_values(value, types), operator, other, node.kind, types)
         case t.Opaque(text, _, _):
-            from dq.dataquality.sql.sql_reading import read_predicate
+            from dq.dataquality.sql_reading import read_predicate
 
             return _truth(read_predicate(text), types)
         case _:

@@ -578,7 +578,7 @@ def _exists(node: p.Exists, here: _Subject) -> Reading:
 
 
 def _opaque(node: t.Opaque, here: _Subject) -> Reading:
-    from dq.dataquality.sql.sql_reading import read_predicate
+    from dq.dataquality.sql_reading import read_predicate
 
     return _truth(read_predicate(node.sql), here)
 

@@ -27,7 +27,7 @@ from dq.dataquality.model.metric import Aggregate, Answer, Answers, Failure, Kin
 from dq.dataquality.model.predicate import Path
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import measure, plan, schema_of
-from dq.dataquality.sql.spark_predicate import literal_sql
+from dq.dataquality.sql_predicate import literal_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

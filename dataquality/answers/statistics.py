@@ -20,10 +20,9 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.column import field as column_field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.columnar_files import opened
+from dq.dataquality.spark.columnar_files import NULL_PARTITION, opened
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.session import attempt, in_tasks
 from dq.dataquality.spark.text_files import with_rows
 from dq.lake import parquet

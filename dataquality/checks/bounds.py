@@ -19,7 +19,7 @@ from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking,
 from dq.dataquality.clauses.kind import of_properties
 from dq.dataquality.model.predicate import FLOATS, Compare, IsNaN, Operator, Path, Predicate, any_of
 from dq.dataquality.model.run_context import Unusable
-from dq.dataquality.sql.values import literal, logical, shown
+from dq.dataquality.sql_values import literal, logical, shown
 
 # Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).
 _BOUNDS: dict[str, tuple[str, Operator, str, str]] = {

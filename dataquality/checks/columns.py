@@ -20,7 +20,7 @@ from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
 from dq.dataquality.model.column import Column, columns, field, resolve
 from dq.dataquality.model.predicate import Inside
-from dq.dataquality.sql.values import logical_test, told_by_format
+from dq.dataquality.sql_values import logical_test, told_by_format
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from dataclasses import replace
 from dq.contracts.model import Property
 from dq.contracts.sql import text as sql
 from dq.contracts.types import physical_type
+from dq.dataquality import sql_values
 from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, documented, left_out
 from dq.dataquality.clauses.kind import of_properties
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import INTEGERS, TEXTS, Compare, Operator, Path, Predicate, any_of
 from dq.dataquality.model.run_context import Unusable
-from dq.dataquality.sql import values
-from dq.dataquality.sql.values import logical, told_by_format, unfit
+from dq.dataquality.sql_values import logical, told_by_format, unfit
 
 _BITS = (8, 16, 32, 64, 128)
 _RANGES = {
@@ -35,7 +35,7 @@ _RANGES = {
 _FLOATS = ("f32", "f64")
 # Logical type -> the formats with a name.
 FORMATS = {
-    "string": (*values.PATTERNS, *values.ANY_TEXT),
+    "string": (*sql_values.PATTERNS, *sql_values.ANY_TEXT),
     "integer": tuple(_RANGES),
     "number": _FLOATS,
 }
@@ -52,11 +52,11 @@ def clauses(keys: PropertyKeys) -> Iterator[Clause]:
 
 
 def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
-    if name in values.ANY_TEXT:
-        return documented(made, values.ANY_TEXT[name])
-    if name not in values.PATTERNS:
-        return _unknown(made, name, tuple(values.PATTERNS))
-    breaks = column.where(lambda value: values.breaks(name, value))
+    if name in sql_values.ANY_TEXT:
+        return documented(made, sql_values.ANY_TEXT[name])
+    if name not in sql_values.PATTERNS:
+        return _unknown(made, name, tuple(sql_values.PATTERNS))
+    breaks = column.where(lambda value: sql_values.breaks(name, value))
     return asking(made, RowTest(breaks, f"have not the format {name}"))
 
 

@@ -21,7 +21,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, left_out
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import columns
-from dq.dataquality.sql.values import logical_test
+from dq.dataquality.sql_values import logical_test
 
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:

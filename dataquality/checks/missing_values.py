@@ -13,7 +13,7 @@ from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.clauses.quality_rule import Rule, arguments, counting, listed
 from dq.dataquality.model.predicate import In, any_of
-from dq.dataquality.sql.values import literal
+from dq.dataquality.sql_values import literal
 
 _CHECK = "missing_values"
 

@@ -16,7 +16,7 @@ from dq.contracts.types import physical_type
 from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, refuse
 from dq.dataquality.clauses.kind import of_properties
 from dq.dataquality.model.predicate import INTEGERS, MultipleOf, Not, Path, Predicate
-from dq.dataquality.sql.values import logical, number
+from dq.dataquality.sql_values import logical, number
 
 _EXACT = INTEGERS | {"decimal"}
 

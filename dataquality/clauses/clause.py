@@ -18,7 +18,7 @@ from dq.dataquality.model.column import Column, Target, needs, single_columns
 from dq.dataquality.model.metric import Aggregate
 from dq.dataquality.model.predicate import Compare, Predicate, Since1970
 from dq.dataquality.model.run_context import NOWHEN, Occasion, Threshold, Unusable
-from dq.dataquality.sql.values import civil, logical
+from dq.dataquality.sql_values import civil, logical
 
 # Columns of dates and timestamps: which one shows the age of a row, and when a value of it was.
 #

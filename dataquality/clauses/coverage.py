@@ -54,7 +54,7 @@ from dq.dataquality.model.column import columns, resolve, single_columns
 from dq.dataquality.model.metric import Aggregate, DistinctKeys, Metric, Query, reads
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.run_context import Occasion, Partition, Unusable
-from dq.dataquality.sql.values import logical
+from dq.dataquality.sql_values import logical
 
 # TABLE: the keys of ODCS that no check enforces, each with what becomes of it and why.
 #

@@ -44,7 +44,7 @@ from dq.dataquality.model.run_context import (
     Unusable,
     threshold,
 )
-from dq.dataquality.sql.values import java, literal, shown
+from dq.dataquality.sql_values import java, literal, shown
 
 # What earlier runs counted, and which numbers of rows are usual by that. Nothing here asks the data.
 

@@ -17,8 +17,14 @@ from dq.contracts.types import DataType, row_type
 from dq.dataquality.model import run_context
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.columnar_files import for_hadoop, in_scope, named_folders, typed_by_files, united
-from dq.dataquality.spark.partitions import only
+from dq.dataquality.spark.columnar_files import (
+    for_hadoop,
+    in_scope,
+    named_folders,
+    only,
+    typed_by_files,
+    united,
+)
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.spark.session import attempt
 from dq.dataquality.spark.text_files import base_of, csv_frame, json_frame, listing, reader_of, within

@@ -16,7 +16,7 @@ from dq.dataquality.model.metric import Failure, RepeatedKeys, UnmatchedKeys
 from dq.dataquality.model.predicate import Inside, IsNull, Missing, Or, Predicate, all_of
 from dq.dataquality.spark.measure import Others, keyed, none_given, schema_of, unmatched
 from dq.dataquality.spark.session import attempt
-from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

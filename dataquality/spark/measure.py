@@ -46,7 +46,7 @@ from dq.dataquality.spark.session import (
     time_limit,
     without_values,
 )
-from dq.dataquality.sql.spark_predicate import predicate_sql, question
+from dq.dataquality.sql_predicate import predicate_sql, question
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:

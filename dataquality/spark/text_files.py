@@ -22,7 +22,7 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import schema
 from dq.dataquality.spark.schema import struct_type, type_ddl
 from dq.dataquality.spark.session import answered, attempt, forget_archives
-from dq.dataquality.sql.values import cast
+from dq.dataquality.sql_values import cast
 from dq.dataquality.text import (
     ONE_END,
     STRING,

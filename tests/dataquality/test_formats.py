@@ -17,8 +17,8 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.predicate import Not, Path, Predicate
 from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.request import Request
-from dq.dataquality.sql.spark_predicate import predicate_sql
-from dq.dataquality.sql.values import PATTERNS, breaks, unfit
+from dq.dataquality.sql_predicate import predicate_sql
+from dq.dataquality.sql_values import PATTERNS, breaks, unfit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

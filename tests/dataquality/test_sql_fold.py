@@ -25,7 +25,7 @@ from dq.dataquality.clauses.kind import CheckKind, clauses_of
 from dq.dataquality.model.metric import Kind, Merge, Metric, merge_of
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
-from dq.dataquality.sql.spark_predicate import predicate_sql, question
+from dq.dataquality.sql_predicate import predicate_sql, question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

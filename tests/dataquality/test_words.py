@@ -18,7 +18,7 @@ from dq.dataquality.model.predicate import Inside
 from dq.dataquality.model.run_context import Unusable, threshold
 from dq.dataquality.spark.measure import MAX_EXPRESSIONS, plan
 from dq.dataquality.spark.schema import ddl
-from dq.dataquality.sql.values import java
+from dq.dataquality.sql_values import java
 from dq.lake.types import from_spark_json
 
 

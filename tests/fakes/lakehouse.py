@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fakes.versions import INTERPRETED
 
-from dq.dataquality.local.table_metadata import MetadataFacts, TablePlace, facts, listed
 from dq.dataquality.model import run_context
+from dq.dataquality.table_metadata import MetadataFacts, TablePlace, facts, listed
 from dq.lake.storage import LocalFiles
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from dq.dataquality.spark.columnar_files import only
 from dq.dataquality.spark.dataset import Dataset, open_table
-from dq.dataquality.spark.partitions import only
 
 
 def open_frame(

@@ -13,7 +13,7 @@ import fastavro
 import pytest
 
 from dq.contracts.outcome import DqError
-from dq.dataquality.local.table_metadata import TablePlace, facts, listed
+from dq.dataquality.table_metadata import TablePlace, facts, listed
 from dq.lake import iceberg
 from dq.lake.storage import LocalFiles
 from dq.registry.importing.kinds.iceberg import KIND

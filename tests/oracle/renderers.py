@@ -17,7 +17,7 @@ from dq.dataquality.answers.python_tasks import Condition, condition
 from dq.dataquality.answers.rows import truth
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.predicate import NoReading
-from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql_predicate import predicate_sql
 from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:

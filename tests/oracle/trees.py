@@ -16,7 +16,7 @@ from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
 from dq.dataquality.model.metric import count
 from dq.dataquality.spark.measure import plan
-from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql_predicate import predicate_sql
 
 Row = dict[str, Any]
 INT, BIG, FLOAT, DOUBLE = (DataType(name) for name in ("int", "bigint", "float", "double"))

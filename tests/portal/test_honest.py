@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from fakes.command import Place, contract
 
+from dq.contracts.model import namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
-from dq.contracts.yaml.clause_name import namer
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
 from dq.dataquality.checks import built_in

@@ -229,7 +229,7 @@ ALLOWED = {
         ".mkdir .replace/1",
         "the folder of an export, which the operator names",
     ),
-    ("operations/init.py", "file"): (".mkdir", "the folder of a new registry"),
+    ("operations/authoring.py", "file"): (".mkdir", "the folder of a new registry"),
     ("cli/commands/import_.py", "file"): (".mkdir", "the same"),
     ("contracts/sql/ddl.py", "output"): ("logging.getLogger", "what sqlglot would write is not written"),
     ("registry/importing/sources.py", "file"): (

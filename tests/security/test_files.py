@@ -319,7 +319,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.write(f"[http]\n\textraheader = {CANARY}\n")
     open_store(f"sqlite:///{folder / 'store.db'}").close()
     # Seconds of imports are no part of what a trick costs.
-    importlib.import_module("dq.dataquality.local.sample")
+    importlib.import_module("dq.dataquality.sample")
     return folder
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dq.contracts.pattern import in_sql, recursion, refused, searched
 from dq.dataquality.answers.rows import pattern as in_python
-from dq.dataquality.sql.values import java
+from dq.dataquality.sql_values import java
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "30"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.model import Contract
-from dq.contracts.yaml.clause_name import namer
+from dq.contracts.model import Contract, namer
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of

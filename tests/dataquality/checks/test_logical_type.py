@@ -13,11 +13,11 @@ import pytest
 import dq
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import sample
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.local import sample
 from dq.dataquality.request import Request
 from dq.operations.gate import unenforced
 

@@ -11,8 +11,8 @@ import pytest
 from fakes import lakehouse
 
 from dq.contracts.outcome import Unreadable
-from dq.dataquality.local.table_metadata import MetadataFacts
 from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.table_metadata import MetadataFacts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

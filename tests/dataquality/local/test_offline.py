@@ -15,7 +15,7 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.column import needs
 from dq.dataquality.model.predicate import Constant, NoReading, Opaque, Predicate
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

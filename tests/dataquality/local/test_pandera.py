@@ -23,7 +23,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses import coverage
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, clauses_of
-from dq.dataquality.local.pandera import left_out, schema
+from dq.dataquality.pandera import left_out, schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

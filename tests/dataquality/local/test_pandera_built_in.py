@@ -22,8 +22,8 @@ from dq.dataquality.answers.rows import of_arrow
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import asked_of
 from dq.dataquality.clauses.kind import answered, metrics_of
-from dq.dataquality.local.pandera import export, schema, unaskable
 from dq.dataquality.model.run_context import NOWHEN
+from dq.dataquality.pandera import export, schema, unaskable
 
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "60"))
 ORDERS = b"""

@@ -12,8 +12,8 @@ from dq.contracts.access.data_location import text_format
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Unreadable
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import sample
 from dq.dataquality.check import check
-from dq.dataquality.local import sample
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import locate

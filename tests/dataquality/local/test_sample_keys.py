@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.local import sample
+from dq.dataquality import sample
 
 HEAD = """
 apiVersion: v3.2.0

@@ -20,7 +20,7 @@ from dq.dataquality.model import predicate as p
 from dq.dataquality.model.column import Column, Need, needs
 from dq.dataquality.model.metric import Kind, Proof, count, of_count, of_extreme
 from dq.dataquality.model.predicate import Inside, Length, Opaque, Path, Since1970, Size
-from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

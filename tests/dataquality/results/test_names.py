@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.model import Contract
+from dq.contracts.model import Contract, namer
 from dq.contracts.outcome import CheckResult, Location, Severity, Status
-from dq.contracts.yaml.clause_name import namer
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
 from dq.operations.check import earlier

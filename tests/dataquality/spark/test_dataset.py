@@ -14,8 +14,8 @@ from dq.contracts.outcome import Status, Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.request import Request
+from dq.dataquality.spark.columnar_files import only
 from dq.dataquality.spark.dataset import Dataset, locate
-from dq.dataquality.spark.partitions import only
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,7 +28,7 @@ from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import locate
-from dq.dataquality.sql.values import cast
+from dq.dataquality.sql_values import cast
 from dq.dataquality.text import NoValue, of_text
 
 if TYPE_CHECKING:

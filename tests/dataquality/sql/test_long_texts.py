@@ -9,8 +9,8 @@ import pytest
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import sample
 from dq.dataquality.check import check
-from dq.dataquality.local import sample
 from dq.dataquality.request import Request
 
 if TYPE_CHECKING:

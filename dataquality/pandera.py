@@ -28,7 +28,7 @@ from dq.dataquality.model.predicate import Path as ColumnPath
 from dq.dataquality.model.run_context import NOWHEN
 from dq.dataquality.report import Violated
 from dq.dataquality.request import Request, pick
-from dq.dataquality.sql.values import logical
+from dq.dataquality.sql_values import logical
 
 if TYPE_CHECKING:
     import pandas as pd

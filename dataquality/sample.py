@@ -23,9 +23,9 @@ from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.coverage import asked_of, select
 from dq.dataquality.clauses.kind import Shelf, result
 from dq.dataquality.clauses.metric_rule import measured_by
-from dq.dataquality.local.pandera import unaskable, untestable
 from dq.dataquality.model.column import MASK, classified, field
 from dq.dataquality.model.run_context import Occasion
+from dq.dataquality.pandera import unaskable, untestable
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
 from dq.dataquality.text import (

@@ -1,1 +1,0 @@
-"""Without Spark: clauses answered from Arrow rows, samples of files, pandera schemas."""
