@@ -21,7 +21,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dq.alerts import incident_store as alert_metrics
+from dq.alerts import metrics as alert_metrics
 from dq.contracts.escaping import prometheus_label
 from dq.contracts.install import NAME
 from dq.contracts.outcome import StoreError, UsageError

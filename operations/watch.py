@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-from dq.alerts import incident_store
+from dq.alerts import metrics
 from dq.alerts.drain import Drained
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.install import NAME
@@ -409,7 +409,7 @@ def give_sign(world: World, store: Store, outcome: WatchOutcome) -> None:
     if outcome.exit_code > 1 or world.as_of is not None:
         return
     with store.read() as tx:
-        if incident_store.owed(tx, world.now()):
+        if metrics.owed(tx, world.now()):
             return
     with store.write() as tx:
         heartbeat.complete(tx, world.now())
