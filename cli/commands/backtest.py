@@ -7,9 +7,8 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import output
-from dq.cli.shown import past
-from dq.cli.shown.past import as_markdown, findings, in_repository
+from dq.cli import backtest_output, output
+from dq.cli.backtest_output import as_markdown, findings, in_repository
 from dq.contracts.access.files import read
 from dq.contracts.outcome import Finding, Unreadable
 from dq.dataquality.backtest import LAST, Backtest
@@ -101,4 +100,4 @@ def _show(form: ReportFormat, done: Tested, broken: list[Finding], folder: Path,
             output.line(f"No rule is new or changed against {base}.")
         for _, one in done:
             if not isinstance(one, UntestedPast):
-                past.describe_backtest(one)
+                backtest_output.describe_backtest(one)

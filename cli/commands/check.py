@@ -7,9 +7,8 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import output
+from dq.cli import check_output, output
 from dq.cli.context import CHANNEL, QUARANTINE, UNMASKED, alerts_are_results
-from dq.cli.shown import check
 from dq.contracts.outcome import UsageError
 from dq.operations.check import asked, partition_of
 from dq.operations.check_contracts import CheckRequest, finish, run_checks
@@ -109,10 +108,10 @@ def command(
     with closing(world.store()) as store:
         outcome = run_checks(world, store, request)
         if dry_run:
-            check.outlines(outcome.results, outcome.findings, format)
+            check_output.outlines(outcome.results, outcome.findings, format)
         else:
-            source = check.source("dq check", outcome.contracts, server, outcome.at)
-            check.reports(outcome.results, outcome.findings, format, source)
+            source = check_output.source("dq check", outcome.contracts, server, outcome.at)
+            check_output.reports(outcome.results, outcome.findings, format, source)
         outcome = finish(world, store, request, outcome)
     outcome.raise_bugs()
     raise typer.Exit(outcome.exit_code)

@@ -13,10 +13,10 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
+from dq.cli.check_output import describe
 from dq.cli.commands import portal, status, watch
 from dq.cli.context import alerts_are_results, note, undelivered
-from dq.cli.shown.check import describe
-from dq.cli.shown.register import describe as describe_plan
+from dq.cli.plan_output import describe as describe_plan
 from dq.contracts.outcome import MissingTool, UsageError
 from dq.dataquality import results
 from dq.dataquality.delivery import compliance, heartbeat

@@ -57,7 +57,7 @@ def command(
         output.as_json(found.as_dict())
     elif format is output.PageFormat.MARKDOWN:
         title = f"## {markdown_code(new.id)} {markdown_text(old.version)} → {markdown_text(new.version)}"
-        from dq.cli.shown.register import sections
+        from dq.cli.plan_output import sections
 
         output.block("\n\n".join([title, *sections(found)]) + "\n")
     else:

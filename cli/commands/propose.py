@@ -7,8 +7,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import output
-from dq.cli.shown import past
+from dq.cli import backtest_output, output
 from dq.contracts.access import files
 from dq.contracts.escaping import shell_word
 from dq.contracts.outcome import UsageError
@@ -61,7 +60,7 @@ def command(
     if file is None:
         output.block(data.decode("utf-8-sig").rstrip("\r\n"))
     for one in made:
-        past.describe_proposals(one)
+        backtest_output.describe_proposals(one)
     if file is not None and data != before:
         output.line(f"Wrote {file}.")
         output.line("Next: read each rule and its evidence, then run")

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import output
+from dq.cli import check_output, output
 from dq.cli.context import ACCOUNT, CATALOG, ROLE
-from dq.cli.shown import check
-from dq.cli.shown import check as oors
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import UsageError, counted
 from dq.lake.storage import partition_folder
@@ -99,7 +97,7 @@ def command(
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
     mended: tuple[str, ...] = ()
-    source = oors.source("dq publish --audit", [document], server, world.now(), audit or "")
+    source = check_output.source("dq publish --audit", [document], server, world.now(), audit or "")
     with recording(world, [document], server) as events:
         if audit is not None:
             found = _audited(world, document, one, given, choice, audit, format, source, events)
@@ -131,7 +129,7 @@ def _audited(
     choice: CatalogChoice,
     staged: str,
     format: output.ResultFormat,
-    source: oors.Source,
+    source: check_output.Source,
     events: Recording | None,
 ) -> Audited:
     """What is staged, to be published; ends the command where that breaks the contract."""
@@ -141,15 +139,15 @@ def _audited(
             ended(found.report)
     if format is output.ResultFormat.OORS:
         said = (
-            oors.messages(source, [found.report])
+            check_output.messages(source, [found.report])
             if found.report
-            else [oors.not_judged_again(source, contract, one, given.partition)]
+            else [check_output.not_judged_again(source, contract, one, given.partition)]
         )
-        oors.show(said)
+        check_output.show(said)
     if found.exit_code:
         assert found.report is not None
         if format is not output.ResultFormat.OORS:
-            check.reports([found.report], [], format, source)
+            check_output.reports([found.report], [], format, source)
         verdict = "breaks the contract" if found.exit_code == 1 else "could not be judged"
         if found.live:
             output.note(

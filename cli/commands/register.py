@@ -8,7 +8,7 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import ACCOUNT, CATALOG, PATHS, ROLE
-from dq.cli.shown.register import as_markdown, describe, describe_governed, show_log
+from dq.cli.plan_output import as_markdown, describe, describe_governed, show_log
 from dq.operations.register import (
     RegisterOutcome,
     RegisterRequest,

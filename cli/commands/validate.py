@@ -89,7 +89,7 @@ def _code(linted: Linted) -> int:
 
 def _summary(linted: Linted, gated: GateOutcome) -> str:
     """The Markdown report, with the changes and the version that they ask for."""
-    from dq.cli.shown.register import sections
+    from dq.cli.plan_output import sections
     from dq.validators.reports.markdown import summary
 
     if gated.comparison is None or not gated.comparison.changes:

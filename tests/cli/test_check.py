@@ -14,7 +14,7 @@ import pytest
 from fakes.desk import Desk
 from fakes.lake import write_days
 
-from dq.cli.shown import check
+from dq.cli import check_output
 from dq.dataquality.report import Report
 
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
@@ -305,7 +305,7 @@ def test_contracts_of_a_folder_that_refer_to_each_other_are_tested_on_each_other
 def test_a_report_of_nothing_says_so(capsys):
     made = Report("t", "1.0.0", "t", ((("day", "2026-05-11"),),), (), (), 1, rows=0)
 
-    check.describe(made)
+    check_output.describe(made)
 
     assert "There are no rows here" in capsys.readouterr().out
     assert made.as_dict()["rows"] == 0

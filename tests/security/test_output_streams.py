@@ -32,11 +32,9 @@ from typer.main import get_command
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.cli import output
+from dq.cli import check_output, output
 from dq.cli.main import application, names, run
 from dq.cli.output import Progress
-from dq.cli.shown import check
-from dq.cli.shown import check as oors
 from dq.contracts import outcome
 from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status, Unreadable
 from dq.contracts.yaml.parse import parse
@@ -415,11 +413,11 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.ResultF
     outline = Outline(text, text, text, partitions, (), ((text, text),), accounts)
     finding = Finding(text, Severity.ERROR, text, text, at)
 
-    source = oors.source(text, [parsed], None, datetime(2026, 5, 1, tzinfo=UTC))
+    source = check_output.source(text, [parsed], None, datetime(2026, 5, 1, tzinfo=UTC))
 
     with tapes(out, err), output.door():
-        check.reports([*reports, failed], [finding], form, source)
-        check.outlines([outline, failed], [finding], form)
+        check_output.reports([*reports, failed], [finding], form, source)
+        check_output.outlines([outline, failed], [finding], form)
         output.note(repr(reports[0]))
         output.aside(repr(reports[0]))
         with contextlib.suppress(Violated):

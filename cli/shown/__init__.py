@@ -1,1 +1,0 @@
-"""Results of operations, for people and machines."""
