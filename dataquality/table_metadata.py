@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -309,16 +310,17 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     )
     if place.format != "parquet":
         return seen
-    rows, nulls, schemas = 0, _Nulls(), dict[tuple[ParquetColumn, ...], None]()
+    rows: int | None = 0
+    nulls, schemas = _Nulls(), dict[tuple[ParquetColumn, ...], None]()
     for path, one in found.files:
         # Readers pass over a file without a byte.
         if one.size:
             meta, schema = _footer(path, files.address(path))
-            rows += meta.num_rows
-            nulls.add(meta)
+            rows = _plus(rows, meta.num_rows if counts_rows([meta.created_by or ""]) else None)
+            nulls.add(meta, schema)
             schemas[schema] = None
     broken = dict.fromkeys(message for schema in schemas for message in _judged(schema, judge))
-    return replace(seen, rows=rows, nulls=nulls.told(rows), broken=tuple(broken), judged=bool(schemas))
+    return replace(seen, rows=rows, nulls=nulls.total(rows), broken=tuple(broken), judged=bool(schemas))
 
 
 def _logged(
@@ -360,24 +362,24 @@ class _Nulls:
     counts: dict[str, int | None] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
 
-    def add(self, meta: FileMetaData) -> None:
-        """One file more."""
+    def add(self, meta: FileMetaData, schema: Iterable[ParquetColumn]) -> None:
+        """One file more; what its writer is known to count wrongly is not known."""
+        types = {column.name: column.type.name for column in schema if column.type is not None}
         for at in range(meta.num_columns):
             leaf = meta.schema.column(at)
             if leaf.path != leaf.name or leaf.max_repetition_level:
                 continue
-            known = self.counts.get(leaf.name, 0)
+            stated = [meta.row_group(group).column(at).statistics for group in range(meta.num_row_groups)]
+            counts = [one.null_count if one is not None and one.has_null_count else None for one in stated]
+            if Statistic.NULLS in distrusted(meta.created_by or "", types.get(leaf.name, "")):
+                counts.append(None)
             self.rows[leaf.name] = self.rows.get(leaf.name, 0) + meta.num_rows
-            for group in range(meta.num_row_groups):
-                told = meta.row_group(group).column(at).statistics
-                absent = told.null_count if told is not None and told.has_null_count else None
-                known = None if known is None or absent is None else known + absent
-            self.counts[leaf.name] = known
+            self.counts[leaf.name] = reduce(_plus, counts, self.counts.get(leaf.name, 0))
 
-    def told(self, rows: int) -> dict[str, int | None]:
+    def total(self, rows: int | None) -> dict[str, int | None]:
         """By column; a file that lacks a column has NULL in each of its rows."""
         return {
-            name: None if count is None else count + rows - self.rows[name]
+            name: None if count is None or rows is None else count + rows - self.rows[name]
             for name, count in self.counts.items()
         }
 

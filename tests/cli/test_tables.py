@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes import parquet_footer
 
 OLD = 1_700_000_000
 CONTRACT = """\
@@ -208,3 +209,25 @@ def test_people_get_a_line_for_each_table_that_is_not_fine_and_one_for_all(folde
         "3 tables: 1 as promised, 0 broken, 1 only listed, 1 unknown; rows by metadata: 2, in files: 1; "
     )
     assert "bad.odcs.yaml" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("writer", "rows", "nulls"),
+    [
+        ("parquet-cpp-arrow version 26.0.1", 3, {"id": 0, "note": 1}),
+        ("parquet-go version 1", 3, {"id": None, "note": None}),
+        ("presto", None, {"id": None, "note": None}),
+    ],
+)
+def test_footers_are_believed_as_far_as_checks_believe_them(folder, dq, writer, rows, nulls):
+    place = promise(folder, "orders")
+    deliver(place / "a.parquet", id=[1, 2], note=["x", None])
+    deliver(place / "b.parquet", id=[3], note=["y"])
+    parquet_footer.rewritten(
+        place / "b.parquet",
+        lambda fields: fields.update({parquet_footer.CREATED_BY: parquet_footer.raw(writer.encode())}),
+    )
+
+    _, told = look(dq)
+
+    assert (told["orders"]["rows"], told["orders"]["nulls"]) == (rows, nulls)
