@@ -21,6 +21,21 @@ PAGES = sorted(
 )
 
 
+PATHS = re.compile(
+    r"`((?:alerts|api|benchmarks|cli|contracts|dataquality|lake|operations|portal|registry|store|tests|validators)"
+    r"/[\w./-]*)`"
+)
+# How-to pages and tutorials name files that their reader is to write.
+OF_WHAT_IS_THERE = [
+    page for page in PAGES if not {"how-to", "reference"} & set(page.parts) and "tutorial" not in page.stem
+]
+
+
+@pytest.mark.parametrize("page", OF_WHAT_IS_THERE, ids=lambda page: page.stem)
+def test_a_page_names_files_that_there_are(page):
+    assert [path for path in PATHS.findall(page.read_text("utf-8")) if not (ROOT / path).exists()] == []
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
     with ExitStack() as stack:
