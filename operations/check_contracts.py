@@ -12,12 +12,12 @@ from typing import Any
 from dq.alerts.drain import Drained
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Unreadable
-from dq.dataquality import results as results_table
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.report import Report
+from dq.dataquality.results import append, broken, is_path, lines, place, untested
 from dq.operations import alerting, check
 from dq.operations.check import AskedRows, Failed, Setup, Task, Work
 from dq.operations.key_ownership import settled
@@ -53,7 +53,7 @@ class CheckRequest:
     def needs_hive(self) -> bool:
         """Without a metastore, Spark would forget a table's name with the end of this process."""
         target = self.results_table
-        return bool(target) and not results_table.is_path(results_table.place(target or ""))
+        return bool(target) and not is_path(place(target or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +182,12 @@ def check_contracts(
         tuple(rules),
         server,
         parallel,
-        results_table,
+        world.below(results_table) if results_table and is_path(results_table) else results_table,
         dry_run,
         scan,
         verify_statistics,
         channel,
-        quarantine,
+        world.below(quarantine) if quarantine else quarantine,
         quarantine_unmasked,
     )
     with closing(world.store()) as store:
@@ -250,17 +250,17 @@ def finish(world: World, store: Store, request: CheckRequest, outcome: CheckOutc
     for text in alerting.undelivered(drained):
         world.note(text)
     if request.results_table:
-        rows = [results_table.broken(finding, world.now()) for finding in outcome.findings]
+        rows = [broken(finding, world.now()) for finding in outcome.findings]
         for result in outcome.results:
             if isinstance(result, Report):
-                rows += results_table.lines(result, world.now())
+                rows += lines(result, world.now())
             elif isinstance(result, Failed):
                 about = (result.contract, result.object.name, check.name_of(result.scope))
-                rows.append(results_table.untested(*about, world.now(), str(result.error)))
+                rows.append(untested(*about, world.now(), str(result.error)))
         spark = session(world, hive=request.needs_hive)
         if rows:
             with world.messages.step(f"appending {len(rows)} results to {request.results_table}"):
-                results_table.append(spark, rows, request.results_table)
+                append(spark, rows, request.results_table)
     return outcome
 
 

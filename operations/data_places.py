@@ -43,9 +43,8 @@ def located_data(
     Without a `store`, that of the world is asked, if there is one.
     """
     dataset = locate(contract, one, server, world.reach)
-    # Spark knows of no other working folder than the process's.
-    if world.is_elsewhere and dataset.path is not None and "://" not in dataset.path:
-        dataset = replace(dataset, path=str(world.folder / dataset.path))
+    if dataset.path is not None:
+        dataset = replace(dataset, path=world.below(dataset.path))
     # A catalog's table and a table with a log know where their files are.
     if dataset.path is None or dataset.format not in FILES or not dataset.partitions:
         return dataset

@@ -684,6 +684,12 @@ def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
         for alert in outcome.alerts:
             assert alert.splitlines()[0] in ran.err
     assert outcome.results[0].verdict == "broken"
+    command.dq("check", *words, "--all", "--results-table", "out/results", "--quarantine", "out/bad")
+    outputs = {"results_table": "out/results", "quarantine": "out/bad"}
+    dq.check_contracts("registry", channel="console", everything=True, **outputs, **at)
+    for output in outputs.values():
+        theirs, ours = ([*place.folder.glob(f"{output}/**/*.parquet")] for place in twins)
+        assert len(theirs) == len(ours) > 0, output
     for place in twins:
         place.put("registry/items.odcs.yaml", contract("items", **{"logicalType: integer": "logicalType: a"}))
     ran = command.dq("check", *words, "--all")

@@ -229,6 +229,10 @@ class World:
     is_elsewhere: bool = False
     messages: Messages = field(default_factory=Messages, compare=False, repr=False)
 
+    def below(self, path: str) -> str:
+        """A path or URI for Spark, which knows of no other working folder than the process's."""
+        return str(self.folder / path) if self.is_elsewhere and "://" not in path else path
+
     def note(self, text: str) -> None:
         """Tell the caller something beside the outcome; see `Messages`."""
         self.messages.note(text)
