@@ -22,7 +22,7 @@ install: $(UV)  ## make .venv with everything in it, as locked
 demo: install  ## the main job on real data: validate, register, deliver, watch, check, alert
 	@$(RUN) dq demo
 
-lint: install  ## ruff, mypy, import floors
+lint: install  ## ruff, mypy, import layers
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
@@ -45,7 +45,7 @@ PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes tes
 
 ready: install install-spark35 install-spark43 $(ARCHIVES)
 
-test:  ## lint, types, floors, all tests on Spark 4.0, and subsets on 3.5 and 4.3
+test:  ## lint, types, layers, all tests on Spark 4.0, and subsets on 3.5 and 4.3
 	@$(MAKE) --no-print-directory --jobs=2 ready
 	@echo "Three parts run at a time, for 15 to 20 minutes on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
