@@ -664,10 +664,10 @@ def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
             folder = place.folder / f"lake/orders/day={day}"
             folder.mkdir(parents=True)
             pq.write_table(pa.table({"id": pa.array(values, pa.int64())}), folder / "part-0.parquet")
-        place.put(
-            "registry/orders.odcs.yaml",
-            contract("orders", **{"Type: bigint": "Type: bigint, required: true"}),
-        )
+        text = contract("orders", **{"Type: bigint": "Type: bigint, required: true"})
+        # Spark's working folder is that of the process, and a test before may have begun it.
+        at_lake = f"path: {place.folder}/lake/" if place is command else "path: lake/"
+        place.put("registry/orders.odcs.yaml", text.replace("path: lake/", at_lake))
     at = {"folder": function.folder, "now": datetime.fromisoformat(MISSED)}
     words = ("registry", "--as-of", MISSED, "--channel", "console", "--format", "json")
     day = {"day": "2026-05-09"}
@@ -684,7 +684,8 @@ def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
         for alert in outcome.alerts:
             assert alert.splitlines()[0] in ran.err
     assert outcome.results[0].verdict == "broken"
-    command.dq("check", *words, "--all", "--results-table", "out/results", "--quarantine", "out/bad")
+    out = command.folder / "out"
+    command.dq("check", *words, "--all", "--results-table", f"{out}/results", "--quarantine", f"{out}/bad")
     outputs = {"results_table": "out/results", "quarantine": "out/bad"}
     dq.check_contracts("registry", channel="console", everything=True, **outputs, **at)
     for output in outputs.values():
