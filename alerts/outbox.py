@@ -9,21 +9,7 @@ from json import dumps
 from typing import Any
 from uuid import uuid5
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Row,
-    Select,
-    and_,
-    bindparam,
-    case,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from dq.alerts import incident_store
 from dq.alerts.channel import Capabilities, MessagePlace
@@ -152,7 +138,7 @@ def _all(entries: Sequence[LaneEntry], why: str) -> tuple[tuple[LaneEntry, str],
 
 # What is not said now: the rows of the outbox that wait for a silence or a cause to end, in SQL.
 
-NOW = bindparam("now", type_=UtcDateTime())
+NOW = sa.bindparam("now", type_=UtcDateTime())
 """The instant that conditions are about. Made once they cost a drain, which asks many times, a quarter."""
 
 # Other names: the query around it may have incidents of its own.
@@ -162,15 +148,15 @@ ALWAYS = (UPDATE, "reply:resolved", "reply:acked")
 """What changes or ends a message that is there is never held back."""
 
 
-def _heard() -> ColumnElement[bool]:
+def _heard() -> sa.ColumnElement[bool]:
     # A cause of which nobody hears holds nobody back.
     told = _root.c.silenced_until.is_(None) | (_root.c.silenced_until <= NOW)
     open_ = _root.c.resolved_at.is_(None)
-    waits = select(_root.c.id).where(_root.c.id == _of.c.root_id, open_, told).exists()
-    hushed = select(_of.c.id).where(_of.c.id == outbox.c.incident_id, (_of.c.silenced_until > NOW) | waits)
+    waits = sa.select(_root.c.id).where(_root.c.id == _of.c.root_id, open_, told).exists()
+    hushed = sa.select(_of.c.id).where(_of.c.id == outbox.c.incident_id, (_of.c.silenced_until > NOW) | waits)
     # A copy that may be there, or was there, must not stand there as it was.
-    said_before = or_(outbox.c.repeat, outbox.c.again)
-    return or_(outbox.c.operation.in_(ALWAYS), said_before, ~hushed.exists())
+    said_before = sa.or_(outbox.c.repeat, outbox.c.again)
+    return sa.or_(outbox.c.operation.in_(ALWAYS), said_before, ~hushed.exists())
 
 
 HEARD = _heard()
@@ -182,9 +168,9 @@ HEARD = _heard()
 
 UNSENT = (OutboxStatus.READY, OutboxStatus.DEAD)
 
-_ADD = insert(outbox)
-_TOLD = select(outbox.c.channel, outbox.c.target).where(
-    outbox.c.incident_id == bindparam("incident"),
+_ADD = sa.insert(outbox)
+_TOLD = sa.select(outbox.c.channel, outbox.c.target).where(
+    outbox.c.incident_id == sa.bindparam("incident"),
     outbox.c.operation == CREATE,
     # Where the channel has no threads, the digest itself has told of it.
     (outbox.c.state.not_in((OutboxStatus.DROPPED, OutboxStatus.DEAD)) | outbox.c.digest.is_not(None)),
@@ -192,7 +178,7 @@ _TOLD = select(outbox.c.channel, outbox.c.target).where(
 
 
 def enqueue(
-    tx: Connection,
+    tx: sa.Connection,
     lane: Lane,
     operation: str,
     revision: int,
@@ -221,7 +207,7 @@ def enqueue(
     tx.execute(_ADD, {**row, **fresh})
 
 
-def say_again(tx: Connection, lane: Lane, now: datetime) -> None:
+def say_again(tx: sa.Connection, lane: Lane, now: datetime) -> None:
     """Put the message of a lane into the outbox anew, because somebody took it away."""
     found = incident_store.get(tx, lane.incident)
     if found is None:
@@ -229,24 +215,24 @@ def say_again(tx: Connection, lane: Lane, now: datetime) -> None:
     creates = of_lane(outbox, lane) & (outbox.c.operation == CREATE)
     same = outbox.c.revision == found.revision
     anew = {"state": OutboxStatus.READY, "not_before": now, "again": True, "reason": ""}
-    if not tx.execute(update(outbox).where(creates, same).values(anew)).rowcount:
-        digest = tx.execute(select(func.max(outbox.c.digest)).where(creates)).scalar_one()
+    if not tx.execute(sa.update(outbox).where(creates, same).values(anew)).rowcount:
+        digest = tx.execute(sa.select(sa.func.max(outbox.c.digest)).where(creates)).scalar_one()
         enqueue(tx, lane, CREATE, found.revision, now, again=True)
-        tx.execute(update(outbox).where(creates, same).values(digest=digest))
+        tx.execute(sa.update(outbox).where(creates, same).values(digest=digest))
 
 
-def told(tx: Connection, incident_id: str) -> set[Lane]:
+def told(tx: sa.Connection, incident_id: str) -> set[Lane]:
     """The places that hold a message of the incident, or will."""
     rows = tx.execute(_TOLD, {"incident": incident_id})
     return {Lane(incident_id, row.channel, row.target) for row in rows}
 
 
-def same_place(table: FromClause) -> ColumnElement[bool]:
+def same_place(table: sa.FromClause) -> sa.ColumnElement[bool]:
     """Whether a row of a table and one of the outbox are of one place."""
     return (table.c.channel == outbox.c.channel) & (table.c.target == outbox.c.target)
 
 
-def of_lane(table: FromClause, lane: Lane) -> ColumnElement[bool]:
+def of_lane(table: sa.FromClause, lane: Lane) -> sa.ColumnElement[bool]:
     """Whether a row of the outbox, or a message, is of a lane."""
     here = table.c
     return (here.incident_id == lane.incident) & (here.channel == lane.channel) & (here.target == lane.target)
@@ -257,10 +243,10 @@ def of_lane(table: FromClause, lane: Lane) -> ColumnElement[bool]:
 _AT_ONCE = ("reply:acked", "reply:worse")
 
 
-def bring_forward(tx: Connection, lane: Lane, plan: LaterWord) -> None:
+def bring_forward(tx: sa.Connection, lane: Lane, plan: LaterWord) -> None:
     """Let what waits to be said for the first time be said as planned now, if that is sooner."""
     tx.execute(
-        update(outbox)
+        sa.update(outbox)
         .where(
             of_lane(outbox, lane),
             outbox.c.operation == CREATE,
@@ -273,22 +259,22 @@ def bring_forward(tx: Connection, lane: Lane, plan: LaterWord) -> None:
     )
 
 
-def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime, *, anew: bool = False) -> None:
+def remind(tx: sa.Connection, lane: Lane, incident: Incident, now: datetime, *, anew: bool = False) -> None:
     """Plan the next reminder for a place that holds a message of an open incident, if none is planned.
 
     `anew`: it broke again, so that what was planned is too early.
     """
     # What stands in the thread of a digest is reminded of by the digest.
-    alone = select(message).where(of_lane(message, lane), message.c.thread == "")
+    alone = sa.select(message).where(of_lane(message, lane), message.c.thread == "")
     if incident.state is not IncidentState.OPEN or not tx.execute(alone).first():
         return
     mine = of_lane(outbox, lane)
     if anew:
         planned = (outbox.c.wait == Wait.REMINDER) & (outbox.c.state == OutboxStatus.READY)
         again = {"state": OutboxStatus.DROPPED, "reason": "it broke again"}
-        tx.execute(update(outbox).where(mine, planned, outbox.c.attempt == 0).values(again))
+        tx.execute(sa.update(outbox).where(mine, planned, outbox.c.attempt == 0).values(again))
     rows = tx.execute(
-        select(outbox.c.wait, outbox.c.state, outbox.c.quiet, outbox.c.operation)
+        sa.select(outbox.c.wait, outbox.c.state, outbox.c.quiet, outbox.c.operation)
         .where(mine)
         .order_by(outbox.c.id.desc())
     ).all()
@@ -310,16 +296,16 @@ def later(incident: Incident, operation: str, now: datetime) -> LaterWord | None
     return edit(since, now) if operation == UPDATE else reply(incident.period, now)
 
 
-def release(tx: Connection, cause: Incident, now: datetime) -> None:
+def release(tx: sa.Connection, cause: Incident, now: datetime) -> None:
     """Let what waited for a cause that has ended be told, if it is still broken when its own time is over."""
-    waiting = select(incident.c.id, incident.c.grace_seconds).where(
+    waiting = sa.select(incident.c.id, incident.c.grace_seconds).where(
         incident.c.root_id == cause.id, incident.c.resolved_at.is_(None)
     )
     for row in tx.execute(waiting).all():
         at = now + timedelta(seconds=row.grace_seconds or 0)
         creates = (outbox.c.incident_id == row.id) & (outbox.c.operation == CREATE)
         untold = (outbox.c.state == OutboxStatus.READY) & (outbox.c.attempt == 0)
-        tx.execute(update(outbox).where(creates, untold, outbox.c.not_before < at).values(not_before=at))
+        tx.execute(sa.update(outbox).where(creates, untold, outbox.c.not_before < at).values(not_before=at))
 
 
 # Which rows of a lane are still wanted, by the incident as it is when they are claimed: a pure decision.
@@ -385,19 +371,19 @@ _digest, _other = incident.alias(), outbox.alias()
 _whole, _place = channel_pause.alias(), channel_pause.alias()
 
 
-def _unpaused() -> ColumnElement[bool]:
+def _unpaused() -> sa.ColumnElement[bool]:
     mine = (channel_pause.c.channel == outbox.c.channel) & channel_pause.c.target.in_(("", outbox.c.target))
-    return ~select(channel_pause.c.until).where(mine, channel_pause.c.until > NOW).exists()
+    return ~sa.select(channel_pause.c.until).where(mine, channel_pause.c.until > NOW).exists()
 
 
-def _digest_is_there() -> ColumnElement[bool]:
+def _digest_is_there() -> sa.ColumnElement[bool]:
     # What belongs into the thread of a digest waits for it; none comes that was over before it was said.
-    there = select(message.c.revision).where(
+    there = sa.select(message.c.revision).where(
         message.c.incident_id == outbox.c.digest,
         same_place(message),
     )
-    over = select(_digest.c.id).where(_digest.c.id == outbox.c.digest, _digest.c.resolved_at.is_not(None))
-    coming = select(_other.c.id).where(
+    over = sa.select(_digest.c.id).where(_digest.c.id == outbox.c.digest, _digest.c.resolved_at.is_not(None))
+    coming = sa.select(_other.c.id).where(
         _other.c.incident_id == outbox.c.digest,
         same_place(_other),
         _other.c.operation == CREATE,
@@ -418,34 +404,34 @@ SHOULD_BE_THERE = ((outbox.c.not_before <= NOW) & (outbox.c.wait == "") & HEARD)
 LOST = (outbox.c.state == OutboxStatus.AMBIGUOUS) & (outbox.c.not_before <= NOW) & UNPAUSED
 """Whether nobody knows if a row arrived, and it is time to look for it."""
 
-_busy = select(_other.c.id).where(
+_busy = sa.select(_other.c.id).where(
     _other.c.incident_id == outbox.c.incident_id,
     same_place(_other),
     _other.c.state.in_(IN_FLIGHT),
 )
-_SENDABLE = and_(
+_SENDABLE = sa.and_(
     outbox.c.state.in_(UNSENT), outbox.c.not_before <= NOW, ~_busy.exists(), UNPAUSED, HEARD, DIGEST_IS_THERE
 )
 _slept = (outbox.c.state == OutboxStatus.SENDING) & (outbox.c.lease_until <= NOW)
-_PLACES = select(outbox.c.channel, outbox.c.target).where(_SENDABLE | LOST | _slept).distinct()
+_PLACES = sa.select(outbox.c.channel, outbox.c.target).where(_SENDABLE | LOST | _slept).distinct()
 
 _opens = (outbox.c.operation == CREATE) & outbox.c.digest.is_(None)
-_first = case((_opens | incident.c.resolved_at.is_not(None), 0), else_=1)
+_first = sa.case((_opens | incident.c.resolved_at.is_not(None), 0), else_=1)
 _LANES = (
-    select(outbox.c.incident_id, outbox.c.target, func.min(_first).label("rank"))
+    sa.select(outbox.c.incident_id, outbox.c.target, sa.func.min(_first).label("rank"))
     .join(incident, incident.c.id == outbox.c.incident_id)
-    .where(outbox.c.channel == bindparam("of"), _SENDABLE)
+    .where(outbox.c.channel == sa.bindparam("of"), _SENDABLE)
     .group_by(outbox.c.incident_id, outbox.c.target)
-    .order_by(func.min(outbox.c.id))
+    .order_by(sa.func.min(outbox.c.id))
 )
 
 
-def _starts(which: ColumnElement[bool]) -> Select[int, datetime, datetime, datetime]:
+def _starts(which: sa.ColumnElement[bool]) -> sa.Select[int, datetime, datetime, datetime]:
     """How many rows there are of each place, and the instants after which the first of them can go on."""
     # A claimed row goes on when its lease ends, a ready one not before its place's pause does.
-    at = case((outbox.c.state == OutboxStatus.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
+    at = sa.case((outbox.c.state == OutboxStatus.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
     return (
-        select(func.count(), func.min(at, type_=UtcDateTime), _whole.c.until, _place.c.until)
+        sa.select(sa.func.count(), sa.func.min(at, type_=UtcDateTime), _whole.c.until, _place.c.until)
         .select_from(
             outbox.outerjoin(
                 _whole, (_whole.c.channel == outbox.c.channel) & (_whole.c.target == "")
@@ -468,18 +454,18 @@ class DueLane:
     rank: int
 
 
-def due(tx: Connection, now: datetime, channel: str) -> list[DueLane]:
+def due(tx: sa.Connection, now: datetime, channel: str) -> list[DueLane]:
     """The lanes of a channel in which something can be sent now, the one that waited longest first."""
     rows = tx.execute(_LANES, {"now": now, "of": channel})
     return [DueLane(Lane(row.incident_id, channel, row.target), row.rank) for row in rows]
 
 
-def due_places(tx: Connection, now: datetime) -> list[tuple[str, str]]:
+def due_places(tx: sa.Connection, now: datetime) -> list[tuple[str, str]]:
     """The channels and targets for which there is something to be sent or to be looked for now."""
     return [(row.channel, row.target) for row in tx.execute(_PLACES, {"now": now})]
 
 
-def waiting(tx: Connection, now: datetime) -> tuple[int, datetime | None]:
+def waiting(tx: sa.Connection, now: datetime) -> tuple[int, datetime | None]:
     """How many rows should have been sent by now and are not settled, and when the first can go on.
 
     What is only due later, such as a reminder, does not wait.
@@ -488,7 +474,7 @@ def waiting(tx: Connection, now: datetime) -> tuple[int, datetime | None]:
     return sum(count for count, *_ in rows), min((_last(starts) for _, *starts in rows), default=None)
 
 
-def next_after(tx: Connection, now: datetime) -> datetime | None:
+def next_after(tx: sa.Connection, now: datetime) -> datetime | None:
     """The first instant after `now` at which a row can go on that cannot now."""
     found = (_last(starts) for _, *starts in tx.execute(_LATER, {"now": now}))
     return min((start for start in found if start > now), default=None)
@@ -498,19 +484,19 @@ def _last(starts: Iterable[datetime | None]) -> datetime:
     return max(one for one in starts if one)
 
 
-def paused_targets(tx: Connection, channel: str, now: datetime) -> int:
+def paused_targets(tx: sa.Connection, channel: str, now: datetime) -> int:
     """How many targets of a channel are paused now."""
     mine = (channel_pause.c.channel == channel) & (channel_pause.c.target != "")
     found = tx.execute(
-        select(func.count()).select_from(channel_pause).where(mine, channel_pause.c.until > now)
+        sa.select(sa.func.count()).select_from(channel_pause).where(mine, channel_pause.c.until > now)
     )
     return found.scalar_one()
 
 
-def waiting_lanes(tx: Connection, channel: str) -> list[Lane]:
+def waiting_lanes(tx: sa.Connection, channel: str) -> list[Lane]:
     """The lanes of a channel in which something is not settled."""
     rows = tx.execute(
-        select(outbox.c.incident_id, outbox.c.target)
+        sa.select(outbox.c.incident_id, outbox.c.target)
         .where(outbox.c.channel == channel, outbox.c.state.in_(WAITING))
         .distinct()
     )
@@ -525,17 +511,17 @@ LEASE = timedelta(seconds=60)
 # Made once, as those of due.py. What was refused stands aside until it is tried again.
 _revived = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.not_before <= NOW)
 _IN_LANE = (
-    select(outbox)
+    sa.select(outbox)
     .where(
-        outbox.c.incident_id == bindparam("incident"),
-        outbox.c.channel == bindparam("of"),
-        outbox.c.target == bindparam("to"),
+        outbox.c.incident_id == sa.bindparam("incident"),
+        outbox.c.channel == sa.bindparam("of"),
+        outbox.c.target == sa.bindparam("to"),
     )
     .where(outbox.c.state.in_(WAITING) | _revived, UNPAUSED, outbox.c.state.in_(IN_FLIGHT) | HEARD)
     .order_by(outbox.c.id)
 )
-_MAY_BE_SAID = select(outbox.c.id).where(outbox.c.id == bindparam("row"), DIGEST_IS_THERE)
-_LOST = select(outbox).where(outbox.c.channel == bindparam("of"), LOST).order_by(outbox.c.id)
+_MAY_BE_SAID = sa.select(outbox.c.id).where(outbox.c.id == sa.bindparam("row"), DIGEST_IS_THERE)
+_LOST = sa.select(outbox).where(outbox.c.channel == sa.bindparam("of"), LOST).order_by(outbox.c.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -561,7 +547,7 @@ class ClaimedRow:
     revived: bool = False
 
 
-def claim_next(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> ClaimedRow | None:
+def claim_next(tx: sa.Connection, lane: Lane, can: Capabilities, now: datetime) -> ClaimedRow | None:
     """Take the lane's next row, rendered as the incident is now; None when nothing is to be sent now.
 
     Rows that are not needed any more are dropped on the way. Commit before sending.
@@ -580,7 +566,7 @@ def claim_next(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> 
     plan = next_up(still.rows, found, held, can)
     for entry, why in (*still.drop, *plan.drop):
         tx.execute(
-            update(outbox).where(outbox.c.id == entry.id).values(state=OutboxStatus.DROPPED, reason=why)
+            sa.update(outbox).where(outbox.c.id == entry.id).values(state=OutboxStatus.DROPPED, reason=why)
         )
     if plan.suppressed:
         incident_store.log(tx, found.id, "suppressed", found.revision, now, detail=str(lane))
@@ -592,18 +578,18 @@ def claim_next(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> 
     return _take(tx, row, lane, found, held, now)
 
 
-def ambiguous(tx: Connection, now: datetime, channel: str) -> list[ClaimedRow]:
+def ambiguous(tx: sa.Connection, now: datetime, channel: str) -> list[ClaimedRow]:
     """The rows of a channel to look for now."""
     return [_lost(tx, row) for row in tx.execute(_LOST, {"now": now, "of": channel}).all()]
 
 
-def said_elsewhere(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace) -> bool:
+def said_elsewhere(tx: sa.Connection, claimed: ClaimedRow, receipt: MessagePlace) -> bool:
     """Whether another sender has said it too, in a message that is not this one."""
-    row = tx.execute(select(outbox.c.state, outbox.c.reference).where(outbox.c.id == claimed.id)).one()
+    row = tx.execute(sa.select(outbox.c.state, outbox.c.reference).where(outbox.c.id == claimed.id)).one()
     return row.state == OutboxStatus.SENT and bool(row.reference) and row.reference != receipt.reference
 
 
-def _lost(tx: Connection, row: Row[Any]) -> ClaimedRow:
+def _lost(tx: sa.Connection, row: sa.Row[Any]) -> ClaimedRow:
     lane = Lane(row.incident_id, row.channel, row.target)
     found = incident_store.get(tx, row.incident_id)
     if found is None:
@@ -614,11 +600,11 @@ def _lost(tx: Connection, row: Row[Any]) -> ClaimedRow:
 
 
 def _take(
-    tx: Connection, row: Row[Any], lane: Lane, found: Incident, held: Held | None, now: datetime
+    tx: sa.Connection, row: sa.Row[Any], lane: Lane, found: Incident, held: Held | None, now: datetime
 ) -> ClaimedRow | None:
     tried_at = row.tried_at or now
     taken = tx.execute(
-        update(outbox)
+        sa.update(outbox)
         .where(outbox.c.id == row.id, outbox.c.state.in_(UNSENT), outbox.c.attempt == row.attempt)
         .values(
             state=OutboxStatus.SENDING,
@@ -638,8 +624,8 @@ def _take(
 
 
 def _claimed(
-    tx: Connection,
-    row: Row[Any],
+    tx: sa.Connection,
+    row: sa.Row[Any],
     lane: Lane,
     shown: Message,
     attempt: int,
@@ -666,15 +652,15 @@ def _claimed(
     )
 
 
-def _message_key(lane: Lane, row: Row[Any]) -> str:
+def _message_key(lane: Lane, row: sa.Row[Any]) -> str:
     """A UUID that names this message of this step for ever, on every machine."""
     return str(
         uuid5(NAMESPACE, dumps([lane.incident, lane.channel, lane.target, row.operation, row.revision]))
     )
 
 
-def _held(tx: Connection, lane: Lane) -> Held | None:
-    row = tx.execute(select(message).where(of_lane(message, lane))).one_or_none()
+def _held(tx: sa.Connection, lane: Lane) -> Held | None:
+    row = tx.execute(sa.select(message).where(of_lane(message, lane))).one_or_none()
     if row is None:
         return None
     return Held(MessagePlace(row.place, row.reference, row.thread), row.created_revision, row.revision)

@@ -4,60 +4,48 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    false,
-    text,
-)
+import sqlalchemy as sa
 
 from dq.store.schema import Json, UtcDateTime, metadata
 
-_OPEN = text("resolved_at IS NULL")
+_OPEN = sa.text("resolved_at IS NULL")
 # SQLite does not enforce lengths, so that its column stays as the first release made it.
-_END = String(9).with_variant(String(16), "postgresql")
+_END = sa.String(9).with_variant(sa.String(16), "postgresql")
 
-incident = Table(
+incident = sa.Table(
     "incident",
     metadata,
-    Column("id", String(36), primary_key=True),
-    Column("contract", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("group_id", Text, nullable=False),
-    Column("severity", String(8), nullable=False),
-    Column("title", Text, nullable=False),
-    Column("state", _END, nullable=False),
+    sa.Column("id", sa.String(36), primary_key=True),
+    sa.Column("contract", sa.Text, nullable=False),
+    sa.Column("object", sa.Text, nullable=False),
+    sa.Column("group_id", sa.Text, nullable=False),
+    sa.Column("severity", sa.String(8), nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("state", _END, nullable=False),
     # Grows by one with every change that a reader may see.
-    Column("revision", Integer, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
     # How many breaches it has seen; subjects that broke twice count twice.
-    Column("breaches", Integer, nullable=False),
-    Column("opened_at", UtcDateTime, nullable=False),
-    Column("acked_at", UtcDateTime),
-    Column("acked_by", Text),
-    Column("resolved_at", UtcDateTime),
+    sa.Column("breaches", sa.Integer, nullable=False),
+    sa.Column("opened_at", UtcDateTime, nullable=False),
+    sa.Column("acked_at", UtcDateTime),
+    sa.Column("acked_by", sa.Text),
+    sa.Column("resolved_at", UtcDateTime),
     # When it was opened or reopened, by our clock.
-    Column("open_since", UtcDateTime),
+    sa.Column("open_since", UtcDateTime),
     # How often the promise is due.
-    Column("period_seconds", Integer),
+    sa.Column("period_seconds", sa.Integer),
     # When it last began and ended, and since when it does so too often.
-    Column("changes", Json),
-    Column("flapping_since", UtcDateTime),
+    sa.Column("changes", Json),
+    sa.Column("flapping_since", UtcDateTime),
     # The incident whose product this one waits for; how long it is given when that has ended.
-    Column("root_id", String(36), index=True),
-    Column("grace_seconds", Integer),
+    sa.Column("root_id", sa.String(36), index=True),
+    sa.Column("grace_seconds", sa.Integer),
     # The names of those that wait for this one.
-    Column("holds_up", Json),
+    sa.Column("holds_up", Json),
     # Until when nobody is told anything but ends, and who wanted it and why.
-    Column("silenced_until", UtcDateTime),
-    Column("silenced_why", Text),
-    Index(
+    sa.Column("silenced_until", UtcDateTime),
+    sa.Column("silenced_why", sa.Text),
+    sa.Index(
         "uq_incident_open",
         "contract",
         "object",
@@ -66,62 +54,62 @@ incident = Table(
         sqlite_where=_OPEN,
         postgresql_where=_OPEN,
     ),
-    Index("ix_incident_key", "contract", "object", "group_id", "opened_at"),
+    sa.Index("ix_incident_key", "contract", "object", "group_id", "opened_at"),
 )
 
-incident_subject = Table(
+incident_subject = sa.Table(
     "incident_subject",
     metadata,
-    Column("incident_id", ForeignKey("incident.id"), primary_key=True),
-    Column("subject", Text, primary_key=True),
-    Column("opened_at", UtcDateTime, nullable=False),
-    Column("closed_at", UtcDateTime),
+    sa.Column("incident_id", sa.ForeignKey("incident.id"), primary_key=True),
+    sa.Column("subject", sa.Text, primary_key=True),
+    sa.Column("opened_at", UtcDateTime, nullable=False),
+    sa.Column("closed_at", UtcDateTime),
     # Lists of [label, value].
-    Column("facts", Json, nullable=False),
-    Column("closing_facts", Json, nullable=False),
+    sa.Column("facts", Json, nullable=False),
+    sa.Column("closing_facts", Json, nullable=False),
     # How it was closed: kept, excused, withdrawn, given_up, handed_over.
-    Column("ended", _END),
+    sa.Column("ended", _END),
 )
 
-incident_event = Table(
+incident_event = sa.Table(
     "incident_event",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("incident_id", ForeignKey("incident.id"), nullable=False, index=True),
-    Column("at", UtcDateTime, nullable=False),
-    Column("kind", String(16), nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("detail", Text, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("incident_id", sa.ForeignKey("incident.id"), nullable=False, index=True),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
     # Of the incident after the event; NULL where the event changes neither, and in what an older dq wrote.
-    Column("severity", String(8)),
-    Column("title", Text),
+    sa.Column("severity", sa.String(8)),
+    sa.Column("title", sa.Text),
 )
 
-lineage = Table(
+lineage = sa.Table(
     "lineage",
     metadata,
-    Column("contract", Text, primary_key=True),
-    Column("digest", Text, nullable=False),
+    sa.Column("contract", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),
     # Lists of [object, [[contract, object], ...]]; NULL where it declares no input.
-    Column("inputs", Json),
+    sa.Column("inputs", Json),
 )
 
-silence = Table(
+silence = sa.Table(
     "silence",
     metadata,
-    Column("id", Integer, primary_key=True),
+    sa.Column("id", sa.Integer, primary_key=True),
     # Patterns of the shell, one for each part of an incident's key.
-    Column("contract", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("group_id", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("by", Text, nullable=False),
-    Column("at", UtcDateTime, nullable=False),
-    Column("until", UtcDateTime, nullable=False, index=True),
+    sa.Column("contract", sa.Text, nullable=False),
+    sa.Column("object", sa.Text, nullable=False),
+    sa.Column("group_id", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("until", UtcDateTime, nullable=False, index=True),
     # Set where somebody ended it before its time.
-    Column("ended_at", UtcDateTime),
-    Column("ended_by", Text),
+    sa.Column("ended_at", UtcDateTime),
+    sa.Column("ended_by", sa.Text),
 )
 
 
@@ -140,64 +128,64 @@ WAITING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
 IN_FLIGHT = (OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
 
 
-outbox = Table(
+outbox = sa.Table(
     "outbox",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("incident_id", ForeignKey("incident.id"), nullable=False),
-    Column("channel", Text, nullable=False),
-    Column("target", Text, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("incident_id", sa.ForeignKey("incident.id"), nullable=False),
+    sa.Column("channel", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),
     # create, update or reply:<step>
-    Column("operation", String(32), nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("state", String(9), nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("not_before", UtcDateTime, nullable=False),
+    sa.Column("operation", sa.String(32), nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("state", sa.String(9), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("not_before", UtcDateTime, nullable=False),
     # Why it was put off until then: escalation, quiet, reminder, calm; empty for what is to be said at once.
-    Column("wait", String(10), nullable=False, server_default=""),
+    sa.Column("wait", sa.String(10), nullable=False, server_default=""),
     # The quiet hours of its place, where they hold for it.
-    Column("quiet", Text, nullable=False, server_default=""),
-    Column("lease_until", UtcDateTime),
+    sa.Column("quiet", sa.Text, nullable=False, server_default=""),
+    sa.Column("lease_until", UtcDateTime),
     # When it was first on its way: where reconciling starts to look.
-    Column("tried_at", UtcDateTime),
+    sa.Column("tried_at", UtcDateTime),
     # The incident's revision that was last put on the wire.
-    Column("rendered", Integer),
+    sa.Column("rendered", sa.Integer),
     # How often the channel was searched for a lost message in vain.
-    Column("looks", Integer, nullable=False),
+    sa.Column("looks", sa.Integer, nullable=False),
     # A copy may have arrived already, and nobody can look.
-    Column("repeat", Boolean, nullable=False),
+    sa.Column("repeat", sa.Boolean, nullable=False),
     # It takes the place of one that somebody took away, and is said even when all is over.
-    Column("again", Boolean, nullable=False, server_default=false()),
+    sa.Column("again", sa.Boolean, nullable=False, server_default=sa.false()),
     # What the channel calls the message that it became.
-    Column("reference", Text),
+    sa.Column("reference", sa.Text),
     # The digest that it is said in.
-    Column("digest", ForeignKey("incident.id")),
-    Column("reason", Text, nullable=False),
-    UniqueConstraint("incident_id", "channel", "target", "operation", "revision"),
-    Index("ix_outbox_state", "state", "not_before"),
-    Index("ix_outbox_digest", "digest"),
+    sa.Column("digest", sa.ForeignKey("incident.id")),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.UniqueConstraint("incident_id", "channel", "target", "operation", "revision"),
+    sa.Index("ix_outbox_state", "state", "not_before"),
+    sa.Index("ix_outbox_digest", "digest"),
 )
 
-message = Table(
+message = sa.Table(
     "message",
     metadata,
-    Column("incident_id", ForeignKey("incident.id"), primary_key=True),
-    Column("channel", Text, primary_key=True),
-    Column("target", Text, primary_key=True),
+    sa.Column("incident_id", sa.ForeignKey("incident.id"), primary_key=True),
+    sa.Column("channel", sa.Text, primary_key=True),
+    sa.Column("target", sa.Text, primary_key=True),
     # Where the channel keeps it: Slack's channel id and ts.
-    Column("place", Text, nullable=False),
-    Column("reference", Text, nullable=False),
+    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("reference", sa.Text, nullable=False),
     # The reference of the message below which it stands; empty for a root.
-    Column("thread", Text, nullable=False, server_default=""),
-    Column("created_revision", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
+    sa.Column("thread", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_revision", sa.Integer, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
 )
 
-channel_pause = Table(
+channel_pause = sa.Table(
     "channel_pause",
     metadata,
-    Column("channel", Text, primary_key=True),
+    sa.Column("channel", sa.Text, primary_key=True),
     # Empty for all that goes through the channel.
-    Column("target", Text, primary_key=True),
-    Column("until", UtcDateTime, nullable=False),
+    sa.Column("target", sa.Text, primary_key=True),
+    sa.Column("until", UtcDateTime, nullable=False),
 )

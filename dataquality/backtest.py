@@ -37,20 +37,10 @@ from dq.dataquality.model.metric import (
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.request import Chosen, Request, choose, occasion_of, opened, others_of
 from dq.dataquality.results import COUNTED
+from dq.dataquality.spark import measure
 from dq.dataquality.spark.columnar_files import MOST_FILES as MOST_FILES
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, columns_of, literal, named_folders, only
 from dq.dataquality.spark.dataset import FILES, TEXTS, Dataset, files_of, gathered
-from dq.dataquality.spark.measure import (
-    COUNT,
-    Key,
-    Others,
-    Pass,
-    by_partition,
-    of_no_rows,
-    plan,
-    schema_of,
-    separable,
-)
 from dq.dataquality.spark.schema import type_ddl, with_notes
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.lake.storage import unescaped
@@ -78,7 +68,7 @@ class FoundPartition:
     """
 
     partition: Partition
-    key: Key | None
+    key: measure.Key | None
     files: tuple[str, ...] | None = None
 
 
@@ -200,7 +190,7 @@ def _with_keys(
             asked.append((one, f"({', '.join(str(text) for text in texts)})"))
     names = [f"_dq_p{at}" for at in range(len(kinds))]
     keys = [key_sql(name, kind) for name, kind in zip(names, kinds, strict=True)]
-    same: dict[Key, FoundPartition] = {}
+    same: dict[measure.Key, FoundPartition] = {}
     for begin in range(0, len(asked), _AT_ONCE):
         some = asked[begin : begin + _AT_ONCE]
         rows = [f"({at}, {text[1:]}" for at, (_, text) in enumerate(some)]
@@ -535,14 +525,14 @@ def _told(tested: _Tested, group: Sequence[FoundPartition]) -> dict[FoundPartiti
         rows = table if everything else only(table, scope)
     except DqError:
         return None
-    schema = schema_of(table)
+    schema = measure.schema_of(table)
     by = _by(group, schema)
     if by is None or not plain(request.data, table):
         return None
     asked = {one: list(tested.clauses(one, schema)) for one in group}
     shelf = tested.chosen.kinds
     first = dict.fromkeys(metric for each in asked.values() for metric in metrics_of(each, shelf))
-    metrics = [one for one in (*first, COUNT) if separable(one, schema)]
+    metrics = [one for one in (*first, measure.COUNT) if measure.separable(one, schema)]
     known = _known(request, table, () if everything else scope, metrics, group)
     others = others_of(request, tested.chosen.one, lambda: table)
     partitions = _Rows(rows, by, others, request.limit_seconds)
@@ -553,8 +543,10 @@ def _told(tested: _Tested, group: Sequence[FoundPartition]) -> dict[FoundPartiti
         for clause in each:
             if all(metric in known[one] for metric in metrics_of([clause], shelf)):
                 second |= dict.fromkeys(then_asked(clause, known[one], shelf))
-    ranked = sum(_integer(known[one].get(COUNT)) for one in group) <= MOST_RANKED
-    more = [one for one in second if separable(one, schema) and (ranked or one.kind is not Kind.RANKED)]
+    ranked = sum(_integer(known[one].get(measure.COUNT)) for one in group) <= MOST_RANKED
+    more = [
+        one for one in second if measure.separable(one, schema) and (ranked or one.kind is not Kind.RANKED)
+    ]
     if more and not partitions.ask(more, known):
         return None
     return {one: ToldTogether(table, answers) for one, answers in known.items()}
@@ -583,7 +575,7 @@ def _known(
         for one, answer in made.answers.items()
         if answer == 0 and (merge_of(one) is Merge.SUM or isinstance(one, RepeatedKeys))
     }
-    schema = schema_of(table)
+    schema = measure.schema_of(table)
     told = _by_files(made, group, provable(metrics, schema)) if Lever.STATISTICS in request.levers else {}
     return {one: {SCHEMA: schema, **nothing, **told.get(one, {})} for one in group}
 
@@ -606,13 +598,13 @@ class _Rows:
 
     frame: DataFrame
     by: Sequence[str]
-    others: Others
+    others: measure.Others
     limit_seconds: float | None
 
     def ask(self, metrics: Iterable[Metric], known: dict[FoundPartition, dict[Metric, Answer]]) -> bool:
         """Puts the answers to these metrics into `known`; False where what is not a user's has none."""
         missing = [one for one in metrics if any(one not in answers for answers in known.values())]
-        made = plan(missing, schema_of(self.frame))
+        made = measure.plan(missing, measure.schema_of(self.frame))
         for metric, failure in made.failures:
             # Another way to ask it is the check's own.
             if getattr(metric, "instead", None) is None:
@@ -620,37 +612,37 @@ class _Rows:
                     answers[metric] = failure
         return all(self._pass(one, known) for one in made.passes)
 
-    def _pass(self, one: Pass, known: dict[FoundPartition, dict[Metric, Answer]]) -> bool:
+    def _pass(self, one: measure.Pass, known: dict[FoundPartition, dict[Metric, Answer]]) -> bool:
         theirs = tuple(metric for metric in one.metrics if of_users(metric))
         told = self._answers(one, known, self.limit_seconds if theirs else None)
         if isinstance(told, Failure) and theirs:
             ours = tuple(metric for metric in one.metrics if metric not in theirs)
             if not ours:
                 return True
-            one = Pass(one.kind, ours)
+            one = measure.Pass(one.kind, ours)
             told = self._answers(one, known, None)
         if isinstance(told, Failure) or not told.keys() <= {each.key for each in known}:
             return False
         for each, answers in known.items():
             here = told.get(each.key or (), {})
-            if not here and isinstance(one.metrics[0], Aggregate) and answers.get(COUNT):
+            if not here and isinstance(one.metrics[0], Aggregate) and answers.get(measure.COUNT):
                 # The data has changed since its rows were counted.
                 return False
-            answers |= {metric: here.get(metric, of_no_rows(metric)) for metric in one.metrics}
+            answers |= {metric: here.get(metric, measure.of_no_rows(metric)) for metric in one.metrics}
         return True
 
     def _answers(
         self,
-        one: Pass,
+        one: measure.Pass,
         known: Mapping[FoundPartition, Mapping[Metric, Answer]],
         limit_seconds: float | None,
-    ) -> Mapping[Key, Mapping[Metric, Answer]] | Failure:
-        counts = [answers.get(COUNT) for answers in known.values()]
+    ) -> Mapping[measure.Key, Mapping[Metric, Answer]] | Failure:
+        counts = [answers.get(measure.COUNT) for answers in known.values()]
         total = sum(map(_integer, counts)) if None not in counts else None
         apart = isinstance(one.metrics[0], Aggregate) or one.kind is Kind.UNMATCHED
         frame = self.frame if apart else gathered(self.frame, total)
         with time_limit(frame.sparkSession, limit_seconds):
-            return by_partition(frame, self.by, one, self.others)
+            return measure.by_partition(frame, self.by, one, self.others)
 
 
 def _integer(value: object) -> int:
@@ -772,7 +764,7 @@ def _judged(
 ) -> dict[str, RuleResult]:
     """The results of a partition's clauses by what was told of all partitions together."""
     kinds = tested.chosen.kinds
-    clauses = tested.clauses(one, schema_of(told.table), past)
+    clauses = tested.clauses(one, measure.schema_of(told.table), past)
     judged = {each.path: answered(each, told.answers, kinds) for each in clauses if each.path not in alone}
     noted = with_notes(judged, told.table, tested.chosen.one, partial(by_schema, clauses, kinds))
     return {path: RuleResult(result, together=True) for path, result in noted.items()}

@@ -21,8 +21,8 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Addition, Way, insert, reaches
 from dq.contracts.yaml.parse import parse
+from dq.dataquality import proposed_rules, sql_values
 from dq.dataquality import proposed_rules as policy
-from dq.dataquality import sql_values
 from dq.dataquality.backtest import FoundPartition, key_sql, partitions
 from dq.dataquality.check import check
 from dq.dataquality.clauses.coverage import JsonObject
@@ -30,20 +30,6 @@ from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import Column, field, resolve, single_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.proposed_rules import (
-    FORMATS,
-    NEARLY,
-    PLAIN,
-    TIMES,
-    TOGETHER,
-    Bound,
-    ColumnFacts,
-    Proposal,
-    SeenValues,
-    TableFacts,
-    keyed,
-    proposals,
-)
 from dq.dataquality.request import Request, opened, pick
 from dq.dataquality.spark.columnar_files import only
 from dq.dataquality.spark.dataset import Dataset
@@ -83,7 +69,9 @@ class AskedColumn:
         return self.column.sql()
 
 
-def of_forms(one: AskedColumn, schema: DataType, forms: tuple[str, ...] = FORMATS) -> dict[str, str]:
+def of_forms(
+    one: AskedColumn, schema: DataType, forms: tuple[str, ...] = proposed_rules.FORMATS
+) -> dict[str, str]:
     """The aggregates that count the values of a text without each of these formats."""
     return {
         form: f"count_if({predicate_sql(sql_values.breaks(form, one.column.path), schema)})" for form in forms
@@ -95,7 +83,7 @@ def aggregates(one: AskedColumn, at: int, schema: DataType) -> dict[str, str]:
     value, made = one.value, {f"n{at}": f"count({one.value})"}
     if one.type.name in NUMBERS:
         made |= {f"lo{at}": f"min({value})", f"hi{at}": f"max({value})"}
-    elif one.type.name in TIMES:
+    elif one.type.name in proposed_rules.TIMES:
         made |= {f"lo{at}": f"CAST(min({value}) AS STRING)", f"hi{at}": f"CAST(max({value}) AS STRING)"}
     elif one.type.name in TEXTS:
         shape = f"translate(left({value}, {policy.LONGEST_SHAPE + 1}), '{_SIGNS}', '{_SHAPES}')"
@@ -104,21 +92,21 @@ def aggregates(one: AskedColumn, at: int, schema: DataType) -> dict[str, str]:
             f"l{at}": f"max(length({value}))",
             f"a{at}": f"min({shape})",
             f"z{at}": f"max({shape})",
-            f"p{at}": f"count_if(NOT {value} RLIKE {sql.text(PLAIN)})",
+            f"p{at}": f"count_if(NOT {value} RLIKE {sql.text(proposed_rules.PLAIN)})",
         }
         for form, count in of_forms(one, schema, one.forms).items():
-            made[f"f{at}_{FORMATS.index(form)}"] = count
+            made[f"f{at}_{proposed_rules.FORMATS.index(form)}"] = count
     if one.type.name in INTEGERS:
         made[f"h{at}"] = f"hll_sketch_agg(CAST({value} AS BIGINT))"
-    elif one.type.name in TEXTS | TIMES | {"decimal", "boolean"}:
+    elif one.type.name in TEXTS | proposed_rules.TIMES | {"decimal", "boolean"}:
         made[f"h{at}"] = f"hll_sketch_agg(CAST({value} AS STRING))"
     return made
 
 
-def seen(row: Mapping[str, Any], at: int) -> SeenValues:
+def seen(row: Mapping[str, Any], at: int) -> proposed_rules.SeenValues:
     """What the answers of one partition say of the column in this place."""
     rows = int(row["n"])
-    return SeenValues(
+    return proposed_rules.SeenValues(
         rows,
         rows - int(row[f"n{at}"]),
         _bound(row.get(f"lo{at}")),
@@ -128,7 +116,7 @@ def seen(row: Mapping[str, Any], at: int) -> SeenValues:
     )
 
 
-def _bound(value: object) -> Bound | None:
+def _bound(value: object) -> proposed_rules.Bound | None:
     match value:
         case bool():
             return None
@@ -148,7 +136,9 @@ def _bound(value: object) -> Bound | None:
 def forms_of(rows: list[Mapping[str, Any]], one: AskedColumn, at: int) -> frozenset[str]:
     """The formats that all values have."""
     return frozenset(
-        form for form in one.forms if all(not row[f"f{at}_{FORMATS.index(form)}"] for row in rows)
+        form
+        for form in one.forms
+        if all(not row[f"f{at}_{proposed_rules.FORMATS.index(form)}"] for row in rows)
     )
 
 
@@ -183,7 +173,7 @@ class Learnt:
     Nothing is learnt of the columns that Spark does not read.
     """
 
-    table: TableFacts
+    table: proposed_rules.TableFacts
     scope: tuple[dict[str, str], ...] = ()
     unreadable: tuple[str, ...] = ()
 
@@ -206,7 +196,7 @@ def learn(
     asked = _with_forms(rows, _columns(one, schema, keys), schema)
     grouped = [key_sql(sql.name(name), kind) for name in keys if (kind := field(schema, name)) is not None]
     whole, parts = _first_pass(rows, asked, grouped, schema)
-    facts = TableFacts(
+    facts = proposed_rules.TableFacts(
         way=way_of(one.path()),
         name=one.name,
         sizes=tuple(int(part["n"]) for part in parts),
@@ -333,9 +323,9 @@ def _sortable(value: Any) -> tuple[bool, Any]:
     return value is not None, 0 if value is None else value
 
 
-def _column(one: AskedColumn, at: int, whole: Answers, parts: list[Answers]) -> ColumnFacts:
+def _column(one: AskedColumn, at: int, whole: Answers, parts: list[Answers]) -> proposed_rules.ColumnFacts:
     forms = forms_of(parts, one, at)
-    return ColumnFacts(
+    return proposed_rules.ColumnFacts(
         way=one.way,
         name=one.name,
         type=one.type,
@@ -351,7 +341,7 @@ def _column(one: AskedColumn, at: int, whole: Answers, parts: list[Answers]) -> 
 
 
 def _values(
-    rows: DataFrame, asked: Sequence[AskedColumn], facts: TableFacts, grouped: Sequence[str]
+    rows: DataFrame, asked: Sequence[AskedColumn], facts: proposed_rules.TableFacts, grouped: Sequence[str]
 ) -> dict[int, dict[str, tuple[int, int]]]:
     """All values of the texts that have few, with how many partitions and rows have each."""
     few = [
@@ -360,7 +350,7 @@ def _values(
         if one.type.name in TEXTS
         and not one.sensitive
         and not one.partition
-        and 0 < one.different <= policy.MOST_VALUES / NEARLY
+        and 0 < one.different <= policy.MOST_VALUES / proposed_rules.NEARLY
         and max((each.longest or 0 for each in one.seen), default=0) <= policy.LONGEST_VALUE
     ]
     if not few:
@@ -377,20 +367,25 @@ def _values(
     return made
 
 
-def _pairs(rows: DataFrame, asked: Sequence[AskedColumn], facts: TableFacts) -> tuple[tuple[str, ...], ...]:
+def _pairs(
+    rows: DataFrame, asked: Sequence[AskedColumn], facts: proposed_rules.TableFacts
+) -> tuple[tuple[str, ...], ...]:
     """The columns that together have a value of their own in about every row, the likeliest key first.
 
     Two or three, of which chance would have made the same values in several rows.
     """
     expressions = {one.name: one.value for one in asked}
-    known = keyed(facts)
-    if any(one.different >= NEARLY * facts.rows for one in known) or facts.rows < policy.FEWEST_ROWS:
+    known = proposed_rules.keyed(facts)
+    if (
+        any(one.different >= proposed_rules.NEARLY * facts.rows for one in known)
+        or facts.rows < policy.FEWEST_ROWS
+    ):
         return ()
     wanted: list[tuple[str, ...]] = []
     for size in (2, 3):
         for some in combinations(known[:_IN_KEYS], size):
             space = prod(one.different for one in some)
-            if space >= NEARLY * facts.rows and facts.rows**2 >= 2 * space * policy.BY_CHANCE:
+            if space >= proposed_rules.NEARLY * facts.rows and facts.rows**2 >= 2 * space * policy.BY_CHANCE:
                 wanted.append(tuple(one.name for one in some))
     if not wanted:
         return ()
@@ -413,7 +408,7 @@ LAST = 90
 class Dropped:
     """A rule that was not proposed after all, and why."""
 
-    proposal: Proposal
+    proposal: proposed_rules.Proposal
     reason: str
 
 
@@ -429,7 +424,7 @@ class Proposed:
     rows: int
     partitions: int
     present: int
-    proposals: tuple[Proposal, ...]
+    proposals: tuple[proposed_rules.Proposal, ...]
     dropped: tuple[Dropped, ...] = ()
     empty: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -451,7 +446,7 @@ class Proposed:
         }
 
 
-def _entry(one: Proposal) -> JsonObject:
+def _entry(one: proposed_rules.Proposal) -> JsonObject:
     return {
         "column": one.column or None,
         "path": path_of(one.way),
@@ -486,7 +481,9 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
     dropped: list[Dropped] = []
     while True:
         # What did not hold is left out, a key that is none gives way to the next, and all is tested anew.
-        wanted = [each for each in proposals(table) if each not in [out.proposal for out in dropped]]
+        wanted = [
+            each for each in proposed_rules.proposals(table) if each not in [out.proposal for out in dropped]
+        ]
         out = _unreachable(data, wanted)
         dropped += out
         made = [each for each in wanted if each not in [each.proposal for each in out]]
@@ -496,7 +493,7 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
         if not wrong:
             break
         dropped += wrong
-        if any(each.proposal.says == TOGETHER for each in wrong):
+        if any(each.proposal.says == proposed_rules.TOGETHER for each in wrong):
             table = replace(table, pairs=table.pairs[1:])
     return text, Proposed(
         contract=contract.id,
@@ -512,13 +509,13 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
     )
 
 
-def _unreachable(data: bytes, wanted: Sequence[Proposal]) -> list[Dropped]:
+def _unreachable(data: bytes, wanted: Sequence[proposed_rules.Proposal]) -> list[Dropped]:
     there = reaches(data, [one.way for one in wanted])
     reason = "an alias, an anchor or another value stands where it would be written"
     return [Dropped(one, reason) for one, can in zip(wanted, there, strict=True) if not can]
 
 
-def _broken(text: bytes, made: Sequence[Proposal], asked: Request) -> list[Dropped]:
+def _broken(text: bytes, made: Sequence[proposed_rules.Proposal], asked: Request) -> list[Dropped]:
     """The proposals that the contract cannot have, or that the data does not pass, as their check tells."""
     paths = _paths(asked.contract, made)
     parsed = parse(text, asked.contract.file)
@@ -536,7 +533,7 @@ def _broken(text: bytes, made: Sequence[Proposal], asked: Request) -> list[Dropp
     ]
 
 
-def _paths(contract: Contract, made: Sequence[Proposal]) -> dict[str, Proposal]:
+def _paths(contract: Contract, made: Sequence[proposed_rules.Proposal]) -> dict[str, proposed_rules.Proposal]:
     """The proposals by the paths of the clauses that they make."""
     nodes = {node.path(): node for one in contract.objects for node in (one, *one.walk())}
     rules = {f"{path}.quality": len(node.quality) for path, node in nodes.items()}

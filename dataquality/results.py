@@ -8,24 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    Select,
-    String,
-    Table,
-    Text,
-    and_,
-    func,
-    insert,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import (
@@ -164,57 +147,57 @@ def _fitted(spark: SparkSession, frame: DataFrame, name: str) -> DataFrame:
 
 # The tables of results, on the store's shared MetaData.
 
-check_run = Table(
+check_run = sa.Table(
     "check_run",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("contract", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("contract_version", Text, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("contract", sa.Text, nullable=False),
+    sa.Column("object", sa.Text, nullable=False),
+    sa.Column("contract_version", sa.Text, nullable=False),
     # The partitions that were read, as `dt=2026-01-01, dt=2026-01-02`, or `table`.
-    Column("scope", Text, nullable=False),
-    Column("at", UtcDateTime, nullable=False),
-    Column("jobs", Integer, nullable=False),
+    sa.Column("scope", sa.Text, nullable=False),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("jobs", sa.Integer, nullable=False),
     # The words that chose its clauses; NULL when it asked for all of them.
-    Column("rules", Json),
+    sa.Column("rules", Json),
     # Of an audit, where the data was staged, and `kept`, `broken` or `could not tell`; else NULL.
-    Column("staged", Text),
-    Column("verdict", String(16)),
-    Index("ix_check_run_what", "contract", "object", "at"),
+    sa.Column("staged", sa.Text),
+    sa.Column("verdict", sa.String(16)),
+    sa.Index("ix_check_run_what", "contract", "object", "at"),
 )
 
 # What came of statistics that a run put on trial.
-statistics_trial = Table(
+statistics_trial = sa.Table(
     "statistics_trial",
     metadata,
-    Column("run_id", ForeignKey("check_run.id"), primary_key=True),
-    Column("proofs", Integer, nullable=False),
-    Column("scans", Integer, nullable=False),
-    Column("disagreements", Integer, nullable=False),
+    sa.Column("run_id", sa.ForeignKey("check_run.id"), primary_key=True),
+    sa.Column("proofs", sa.Integer, nullable=False),
+    sa.Column("scans", sa.Integer, nullable=False),
+    sa.Column("disagreements", sa.Integer, nullable=False),
 )
 
-check_result = Table(
+check_result = sa.Table(
     "check_result",
     metadata,
-    Column("run_id", ForeignKey("check_run.id"), primary_key=True),
+    sa.Column("run_id", sa.ForeignKey("check_run.id"), primary_key=True),
     # Its path, which is by positions and so means something in one version of the contract.
-    Column("clause", Text, primary_key=True),
-    Column("check", Text, primary_key=True),
-    Column("property", Text, nullable=False),
-    Column("status", String(8), nullable=False),
-    Column("severity", String(8), nullable=False),
-    Column("observed", Text, nullable=False),
-    Column("allowed", Text, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("value", Float),
-    Column("samples", Json, nullable=False),
+    sa.Column("clause", sa.Text, primary_key=True),
+    sa.Column("check", sa.Text, primary_key=True),
+    sa.Column("property", sa.Text, nullable=False),
+    sa.Column("status", sa.String(8), nullable=False),
+    sa.Column("severity", sa.String(8), nullable=False),
+    sa.Column("observed", sa.Text, nullable=False),
+    sa.Column("allowed", sa.Text, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("value", sa.Float),
+    sa.Column("samples", Json, nullable=False),
     # What was measured, and the numbers of its groups: {"of": …, "groups": [[[values], number], …]}; NULL for
     # a clause that later runs do not compare with.
-    Column("measured", Json),
+    sa.Column("measured", Json),
     # The clause by ids and names, by which later versions find it; NULL in results of before 0034.
-    Column("name", Text),
+    sa.Column("name", sa.Text),
     # Where the answer was found; NULL where there is none, and in results of before 0036.
-    Column("answered_by", String(10)),
+    sa.Column("answered_by", sa.String(10)),
 )
 
 
@@ -276,7 +259,7 @@ class Line:
 
 
 def save_run(
-    tx: Connection,
+    tx: sa.Connection,
     *,
     contract: str,
     object: str,
@@ -295,7 +278,7 @@ def save_run(
     the data lay that no reader saw, with the `verdict` on it; see `audits`.
     """
     run = tx.execute(
-        insert(check_run)
+        sa.insert(check_run)
         .values(
             contract=contract,
             object=object,
@@ -329,7 +312,7 @@ def save_run(
         for one in results
     ]
     if rows:
-        tx.execute(insert(check_result), rows)
+        tx.execute(sa.insert(check_result), rows)
     return int(run)
 
 
@@ -387,7 +370,7 @@ def _told(result: CheckResult) -> str:
     return f"{said}; {', '.join(rows)}{' …' if len(result.samples) > _SHOWN else ''}" if rows else said
 
 
-def latest(tx: Connection, contract: str, object: str, at: datetime | None = None) -> list[Line]:
+def latest(tx: sa.Connection, contract: str, object: str, at: datetime | None = None) -> list[Line]:
     """The standing results of each scope of an object, by scope and clause; of runs until `at`, if given.
 
     They are those of the newest run of all clauses, each replaced by the newest answer of a later run of
@@ -396,29 +379,29 @@ def latest(tx: Connection, contract: str, object: str, at: datetime | None = Non
     return [line for _, line in _standing(tx, contract, object, at)]
 
 
-def unasked(tx: Connection, run: int, contract: str, object: str, scope: str) -> list[Line]:
+def unasked(tx: sa.Connection, run: int, contract: str, object: str, scope: str) -> list[Line]:
     """The standing results of a scope that are of an earlier run than this one."""
     found = _standing(tx, contract, object)
     return [line for made_by, line in found if line.scope == scope and made_by != run]
 
 
 def _standing(
-    tx: Connection, contract: str, object: str, at: datetime | None = None
+    tx: sa.Connection, contract: str, object: str, at: datetime | None = None
 ) -> list[tuple[int, Line]]:
     here = _of_readers(contract, object)
     if at is not None:
-        here = and_(here, check_run.c.at <= at)
+        here = sa.and_(here, check_run.c.at <= at)
     whole = (
-        select(func.max(check_run.c.id).label("id"), check_run.c.scope)
+        sa.select(sa.func.max(check_run.c.id).label("id"), check_run.c.scope)
         .where(here, check_run.c.rules.is_(None))
         .group_by(check_run.c.scope)
         .subquery()
     )
     rows = tx.execute(
-        select(check_run, check_result)
+        sa.select(check_run, check_result)
         .join(check_result, check_result.c.run_id == check_run.c.id)
         .outerjoin(whole, whole.c.scope == check_run.c.scope)
-        .where(here, or_(whole.c.id.is_(None), check_run.c.id >= whole.c.id))
+        .where(here, sa.or_(whole.c.id.is_(None), check_run.c.id >= whole.c.id))
         .order_by(check_run.c.id)
     )
     newest: dict[tuple[str, ...], tuple[int, Line]] = {}
@@ -433,15 +416,17 @@ def _standing(
     return sorted(newest.values(), key=lambda found: (found[1].scope, found[1].clause, found[0]))
 
 
-def checked(tx: Connection, contract: str, object: str) -> set[str]:
+def checked(tx: sa.Connection, contract: str, object: str) -> set[str]:
     """The scopes of an object that have a run of all its clauses."""
-    here = and_(_of_readers(contract, object), check_run.c.rules.is_(None))
-    return set(tx.execute(select(check_run.c.scope).where(here)).scalars())
+    here = sa.and_(_of_readers(contract, object), check_run.c.rules.is_(None))
+    return set(tx.execute(sa.select(check_run.c.scope).where(here)).scalars())
 
 
-def _of_readers(contract: str, object: str) -> ColumnElement[bool]:
+def _of_readers(contract: str, object: str) -> sa.ColumnElement[bool]:
     """The runs on what readers see, and none on what was only staged."""
-    return and_(check_run.c.contract == contract, check_run.c.object == object, check_run.c.staged.is_(None))
+    return sa.and_(
+        check_run.c.contract == contract, check_run.c.object == object, check_run.c.staged.is_(None)
+    )
 
 
 # Audits: runs on what was staged, which readers saw afterwards, or never.
@@ -466,7 +451,9 @@ class StagedRun:
     broken: tuple[tuple[str, str], ...]
 
 
-def newest_audits(tx: Connection, contract: str, object: str, at: datetime | None = None) -> list[StagedRun]:
+def newest_audits(
+    tx: sa.Connection, contract: str, object: str, at: datetime | None = None
+) -> list[StagedRun]:
     """The newest audit of each scope of an object, by scope; `contract` is the contract's key.
 
     Only of audits until `at`, if given.
@@ -475,14 +462,14 @@ def newest_audits(tx: Connection, contract: str, object: str, at: datetime | Non
     if at is not None:
         here &= check_run.c.at <= at
     last = (
-        select(func.max(check_run.c.id))
+        sa.select(sa.func.max(check_run.c.id))
         .where(here, check_run.c.staged.is_not(None))
         .group_by(check_run.c.scope)
         .scalar_subquery()
     )
-    runs = tx.execute(select(check_run).where(check_run.c.id.in_(last)).order_by(check_run.c.scope)).all()
+    runs = tx.execute(sa.select(check_run).where(check_run.c.id.in_(last)).order_by(check_run.c.scope)).all()
     rows = tx.execute(
-        select(check_result).where(check_result.c.run_id.in_(last)).order_by(check_result.c.clause)
+        sa.select(check_result).where(check_result.c.run_id.in_(last)).order_by(check_result.c.clause)
     ).all()
     made = []
     for run in runs:
@@ -507,7 +494,7 @@ COUNTED = ("row_count", "row_count_anomaly")
 
 
 def earlier_measures(
-    tx: Connection, contract: str, object: str, names: Mapping[str, str]
+    tx: sa.Connection, contract: str, object: str, names: Mapping[str, str]
 ) -> tuple[EarlierMeasure, ...]:
     """What the newest runs of an object measured, for these clauses: `names` has their names by path.
 
@@ -515,8 +502,8 @@ def earlier_measures(
     """
     found = []
     for clause, name in names.items():
-        by_path = and_(check_result.c.name.is_(None), check_result.c.clause == clause)
-        meant = and_(or_(check_result.c.name == name, by_path), check_result.c.measured.is_not(None))
+        by_path = sa.and_(check_result.c.name.is_(None), check_result.c.clause == clause)
+        meant = sa.and_(sa.or_(check_result.c.name == name, by_path), check_result.c.measured.is_not(None))
         rows = tx.execute(_newest(contract, object, meant))
         found += [made for row in rows if (made := _earlier(row, clause)) is not None]
     return tuple(found)
@@ -533,7 +520,7 @@ def _earlier(row: Any, clause: str) -> EarlierMeasure | None:
 
 
 def earlier_counts(
-    tx: Connection, contract: str, object: str, names: Mapping[str, str] | None = None
+    tx: sa.Connection, contract: str, object: str, names: Mapping[str, str] | None = None
 ) -> tuple[Earlier, ...]:
     """What the newest runs of an object counted, for each rule that compares numbers of rows.
 
@@ -543,7 +530,7 @@ def earlier_counts(
     found = []
     paths = {name: path for path, name in (names or {}).items()}
     for check in COUNTED:
-        meant = and_(check_result.c.check == check, check_result.c.value.is_not(None))
+        meant = sa.and_(check_result.c.check == check, check_result.c.value.is_not(None))
         found += [
             Earlier(check, path, row.at, int(row.value), partition)
             for row in tx.execute(_newest(contract, object, meant))
@@ -563,15 +550,15 @@ def _partition(scope: str) -> Partition | None:
     return tuple((column, value) for column, _, value in pairs)
 
 
-def _newest(contract: str, object: str, meant: ColumnElement[bool]) -> Select[Any]:
+def _newest(contract: str, object: str, meant: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """The newest of these results, the last one first, of runs on what was delivered.
 
     What broke its promises in an audit, nobody ever got.
     """
     runs = check_run.c
-    delivered = or_(runs.verdict.is_(None), runs.verdict == KEPT)
+    delivered = sa.or_(runs.verdict.is_(None), runs.verdict == KEPT)
     return (
-        select(runs.at, runs.scope, check_result)
+        sa.select(runs.at, runs.scope, check_result)
         .join(check_result, check_result.c.run_id == runs.id)
         .where(runs.contract == contract, runs.object == object, delivered, meant)
         .order_by(runs.at.desc(), runs.id.desc())
@@ -582,15 +569,18 @@ def _newest(contract: str, object: str, meant: ColumnElement[bool]) -> Select[An
 # What came of statistics on trial, as rows, and what all runs together come to.
 
 
-def save_trial(tx: Connection, run: int, tally: Tally) -> None:
+def save_trial(tx: sa.Connection, run: int, tally: Tally) -> None:
     """Keeps what came of the trial of a run, by the run's id."""
-    tx.execute(insert(statistics_trial).values(run_id=run, **asdict(tally)))
+    tx.execute(sa.insert(statistics_trial).values(run_id=run, **asdict(tally)))
 
 
-def all_trials(tx: Connection) -> Tally:
+def all_trials(tx: sa.Connection) -> Tally:
     """The sums over all runs of all contracts; zeros where there was none."""
     columns = statistics_trial.c
-    sums = select(
-        *(func.coalesce(func.sum(one), 0) for one in (columns.proofs, columns.scans, columns.disagreements))
+    sums = sa.select(
+        *(
+            sa.func.coalesce(sa.func.sum(one), 0)
+            for one in (columns.proofs, columns.scans, columns.disagreements)
+        )
     )
     return Tally(*map(int, tx.execute(sums).one()))

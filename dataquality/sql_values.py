@@ -15,27 +15,7 @@ from dq.contracts.model import Property
 from dq.contracts.pattern import Ranges, recursion
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, carriers, carries, physical_type
-from dq.dataquality.model.predicate import (
-    FLOATS,
-    INTEGERS,
-    TEXTS,
-    And,
-    Compare,
-    DayShape,
-    HasDay,
-    In,
-    IsNaN,
-    IsNull,
-    Length,
-    Literal,
-    Matches,
-    MultipleOf,
-    Not,
-    Path,
-    Predicate,
-    Remainder,
-    any_of,
-)
+from dq.dataquality.model import predicate
 from dq.dataquality.model.run_context import Unusable
 
 # Values as Spark SQL: literals, casts of texts, and tests of logical types.
@@ -52,9 +32,9 @@ def logical(prop: Property) -> str:
 
 
 _LOGICAL = {
-    **dict.fromkeys(INTEGERS, "integer"),
-    **dict.fromkeys(FLOATS | {"decimal"}, "number"),
-    **dict.fromkeys(TEXTS, "string"),
+    **dict.fromkeys(predicate.INTEGERS, "integer"),
+    **dict.fromkeys(predicate.FLOATS | {"decimal"}, "number"),
+    **dict.fromkeys(predicate.TEXTS, "string"),
     "timestamp_ntz": "timestamp",
     "struct": "object",
 }
@@ -68,7 +48,7 @@ def civil(prop: Property) -> bool:
     return prop.logical_type_options is not None and prop.logical_type_options.timezone is False
 
 
-def literal(prop: Property, value: object) -> Literal:
+def literal(prop: Property, value: object) -> predicate.Literal:
     """The value as a literal of the property's type. Raises Unusable, with the reason, for one of another."""
     kind = logical(prop)
     make = _LITERALS.get(kind)
@@ -99,25 +79,25 @@ def number(value: int | float) -> int | Decimal:
     return value if isinstance(value, int) else Decimal(repr(value))
 
 
-def _number(_: Property, value: object) -> Literal:
+def _number(_: Property, value: object) -> predicate.Literal:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("a number is needed")
     return number(value)
 
 
-def _text(_: Property, value: object) -> Literal:
+def _text(_: Property, value: object) -> predicate.Literal:
     if not isinstance(value, str):
         raise ValueError("a text is needed; quote it")
     return value
 
 
-def _boolean(_: Property, value: object) -> Literal:
+def _boolean(_: Property, value: object) -> predicate.Literal:
     if not isinstance(value, bool):
         raise ValueError("true or false is needed")
     return value
 
 
-def _date(_: Property, value: object) -> Literal:
+def _date(_: Property, value: object) -> predicate.Literal:
     if isinstance(value, str):
         value = dt.date.fromisoformat(value)
     if isinstance(value, dt.datetime) or not isinstance(value, dt.date):
@@ -125,7 +105,7 @@ def _date(_: Property, value: object) -> Literal:
     return value
 
 
-def _timestamp(prop: Property, value: object) -> Literal:
+def _timestamp(prop: Property, value: object) -> predicate.Literal:
     if isinstance(value, str):
         value = dt.datetime.fromisoformat(value)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
@@ -145,7 +125,7 @@ def _timestamp(prop: Property, value: object) -> Literal:
     return value
 
 
-_LITERALS: dict[str, Callable[[Property, object], Literal]] = {
+_LITERALS: dict[str, Callable[[Property, object], predicate.Literal]] = {
     "integer": _number,
     "number": _number,
     "string": _text,
@@ -257,7 +237,7 @@ _WORDS = "true|t|yes|y|1|false|f|no|n|0"
 _WHOLE_FROM = 1e16
 _WITH_TIMESTAMPS = (3, 1, 0)
 
-Breaks = Callable[[Path], Predicate]
+Breaks = Callable[[predicate.Path], predicate.Predicate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +260,7 @@ def logical_test(prop: Property, odcs: tuple[int, int, int]) -> LogicalTest | st
     if physical is None:
         # Nothing but a text holds a time of the day.
         return _TIME if logical == "time" else None
-    if logical == "date" and "timestamp" in carriers(logical, odcs) and physical.name in TEXTS:
+    if logical == "date" and "timestamp" in carriers(logical, odcs) and physical.name in predicate.TEXTS:
         return _TESTS["timestamp", "text"]
     made = _TESTS.get((logical, _family(physical.name)))
     if made is not None:
@@ -295,7 +275,7 @@ def logical_test(prop: Property, odcs: tuple[int, int, int]) -> LogicalTest | st
 def told_by_format(prop: Property) -> bool:
     """Whether the property is a date or time as a text, whose form its `format` gives."""
     options, physical = prop.logical_type_options, physical_type(prop)
-    text = physical.name in TEXTS if physical else prop.logical_type == "time"
+    text = physical.name in predicate.TEXTS if physical else prop.logical_type == "time"
     return bool(options and options.format) and text and prop.logical_type in ("date", "timestamp", "time")
 
 
@@ -303,7 +283,7 @@ def _family(name: str) -> str:
     return next((family for family, names in _FAMILIES.items() if name in names), name)
 
 
-_FAMILIES = {"text": TEXTS, "float": FLOATS, "whole": INTEGERS}
+_FAMILIES = {"text": predicate.TEXTS, "float": predicate.FLOATS, "whole": predicate.INTEGERS}
 # Their inside does not show.
 _SHUT = ("string", "variant")
 _WHY_NOT = {
@@ -313,25 +293,37 @@ _WHY_NOT = {
 
 
 def _matching_text(pattern: str) -> Breaks:
-    return lambda value: Not(Matches(value, rf"\A(?:{pattern})\z"))
+    return lambda value: predicate.Not(predicate.Matches(value, rf"\A(?:{pattern})\z"))
 
 
 def _day(rest: str) -> Breaks:
-    shape = DayShape(rf"\A{_DAY}{rest}\z", 1, 2, 3)
-    return lambda value: And((Not(IsNull(value)), Not(HasDay(value, shape))))
+    shape = predicate.DayShape(rf"\A{_DAY}{rest}\z", 1, 2, 3)
+    return lambda value: predicate.And(
+        (predicate.Not(predicate.IsNull(value)), predicate.Not(predicate.HasDay(value, shape)))
+    )
 
 
-def _float_with_fraction(value: Path) -> Predicate:
-    endless = In(value, (float("inf"), float("-inf")))
+def _float_with_fraction(value: predicate.Path) -> predicate.Predicate:
+    endless = predicate.In(value, (float("inf"), float("-inf")))
     # A multiple is told to 18 places.
-    small = And((Compare(value, ">", -1.0), Compare(value, "<", 1.0), Compare(value, "<>", 0.0)))
-    among = Compare(value, ">", -_WHOLE_FROM), Compare(value, "<", _WHOLE_FROM), Not(MultipleOf(value, 1))
-    return any_of(IsNaN(value), endless, small, And(among))
+    small = predicate.And(
+        (
+            predicate.Compare(value, ">", -1.0),
+            predicate.Compare(value, "<", 1.0),
+            predicate.Compare(value, "<>", 0.0),
+        )
+    )
+    among = (
+        predicate.Compare(value, ">", -_WHOLE_FROM),
+        predicate.Compare(value, "<", _WHOLE_FROM),
+        predicate.Not(predicate.MultipleOf(value, 1)),
+    )
+    return predicate.any_of(predicate.IsNaN(value), endless, small, predicate.And(among))
 
 
 _TIME = LogicalTest(_matching_text(f"T?{_CLOCK}{_ZONE}"), "are no time of the day (ISO 8601)")
-_WHOLE_DECIMAL = LogicalTest(lambda value: Not(MultipleOf(value, 1)), "are no integer")
-_FLAG = LogicalTest(lambda value: Not(In(value, (0, 1))), "are neither 0 nor 1")
+_WHOLE_DECIMAL = LogicalTest(lambda value: predicate.Not(predicate.MultipleOf(value, 1)), "are no integer")
+_FLAG = LogicalTest(lambda value: predicate.Not(predicate.In(value, (0, 1))), "are neither 0 nor 1")
 # By the logical type and the family of the physical one.
 _TESTS = {
     ("integer", "text"): LogicalTest(_matching_text(INTEGER), "are no integer"),
@@ -402,7 +394,7 @@ _MEANT = {
 _TOKEN = re.compile(r"(?P<letters>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*)'|(?P<sign>.)", re.DOTALL)
 
 
-def unfit(pattern: str) -> Callable[[Path], Predicate]:
+def unfit(pattern: str) -> Callable[[predicate.Path], predicate.Predicate]:
     """From a value to a predicate that is true for a text that the pattern does not read.
 
     Raises Unusable, with the reason, for a pattern that cannot be tested.
@@ -410,13 +402,15 @@ def unfit(pattern: str) -> Callable[[Path], Predicate]:
     form, days = _read(pattern)
     shape = rf"\A{form}\z"
     if not days:
-        return lambda value: Not(Matches(value, shape))
+        return lambda value: predicate.Not(predicate.Matches(value, shape))
     named = "".join(_SHORT) if len(days["M"][1]) > 2 else ""
     # The JDK reads two digits as a year from 2000 on.
     century = "20" if len(days["y"][1]) == 2 else ""
-    known = DayShape(shape, days["y"][0], days["M"][0], days["d"][0], century, named)
+    known = predicate.DayShape(shape, days["y"][0], days["M"][0], days["d"][0], century, named)
     # NULL has no form, and no day either.
-    return lambda value: And((Not(IsNull(value)), Not(HasDay(value, known))))
+    return lambda value: predicate.And(
+        (predicate.Not(predicate.IsNull(value)), predicate.Not(predicate.HasDay(value, known)))
+    )
 
 
 _Groups = dict[str, tuple[int, str]]
@@ -614,9 +608,11 @@ ANY_TEXT = {
 }
 
 
-def breaks(name: str, value: Path) -> Predicate:
+def breaks(name: str, value: predicate.Path) -> predicate.Predicate:
     """A predicate: the value is a text without this format."""
-    unlike = Not(Matches(value, rf"\A(?:{PATTERNS[name]})\z"))
+    unlike = predicate.Not(predicate.Matches(value, rf"\A(?:{PATTERNS[name]})\z"))
     if name not in MULTIPLES:
         return unlike
-    return any_of(unlike, Compare(Remainder(Length(value), MULTIPLES[name]), "<>", 0))
+    return predicate.any_of(
+        unlike, predicate.Compare(predicate.Remainder(predicate.Length(value), MULTIPLES[name]), "<>", 0)
+    )

@@ -19,16 +19,7 @@ from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.outcome import Unreadable
 from dq.contracts.types import DataType, catalog_type, physical_type
-from dq.dataquality.sql_values import (
-    CIVIL,
-    DATE,
-    EXPONENT,
-    INSTANT,
-    INTEGER,
-    MOST_CHARACTERS,
-    NO_NUMBER,
-    PLAIN,
-)
+from dq.dataquality import sql_values
 
 # Types of contracts as texts of files carry them, and such texts as values of these types.
 
@@ -88,9 +79,9 @@ class NoValue(ValueError):
     """Something that is no value of its type."""
 
 
-_INTEGER = re.compile(INTEGER)
-_NUMBER = re.compile(f"{PLAIN}(?:{EXPONENT})?")
-_NO_NUMBER = re.compile(NO_NUMBER)
+_INTEGER = re.compile(sql_values.INTEGER)
+_NUMBER = re.compile(f"{sql_values.PLAIN}(?:{sql_values.EXPONENT})?")
+_NO_NUMBER = re.compile(sql_values.NO_NUMBER)
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
@@ -206,7 +197,7 @@ def _float(kind: DataType, text: str) -> float:
 def _decimal(kind: DataType, text: str) -> Decimal:
     """Exact: a value with more digits than the type holds would be rounded, and so is none of it."""
     precision, scale = kind.numbers
-    if not _NUMBER.fullmatch(text) or len(text) > MOST_CHARACTERS:
+    if not _NUMBER.fullmatch(text) or len(text) > sql_values.MOST_CHARACTERS:
         raise NoValue(text)
     # Any exponent that the text may have.
     exact = decimal.Context(prec=200, Emin=-99_999, Emax=99_999)
@@ -227,7 +218,7 @@ def _boolean(_: DataType, text: str) -> bool:
 
 def _instant(_: DataType, text: str) -> dt.datetime:
     """ISO 8601; without a zone it is UTC, which is the zone of dq's sessions."""
-    made = _written(INSTANT, text)
+    made = _written(sql_values.INSTANT, text)
     try:
         return made.astimezone(dt.UTC) if made.tzinfo else made.replace(tzinfo=dt.UTC)
     except OverflowError as error:
@@ -258,9 +249,9 @@ _TEXTS: dict[str, Callable[[DataType, str], object]] = {
     **dict.fromkeys(("float", "double"), _float),
     "decimal": _decimal,
     "boolean": _boolean,
-    "date": lambda _, text: _written(DATE, text).date(),
+    "date": lambda _, text: _written(sql_values.DATE, text).date(),
     "timestamp": _instant,
-    "timestamp_ntz": lambda _, text: _written(CIVIL, text),
+    "timestamp_ntz": lambda _, text: _written(sql_values.CIVIL, text),
     "binary": lambda _, text: text.encode(),
     **dict.fromkeys(("string", "varchar", "char", "variant", "interval"), _string),
 }

@@ -15,21 +15,8 @@ from urllib.parse import unquote
 
 from dq.contracts.install import needing
 from dq.contracts.outcome import Unreadable
+from dq.lake import table_log
 from dq.lake.storage import Files, Seen, unescaped
-from dq.lake.table_log import (
-    NOT_UNDERSTOOD,
-    Brought,
-    Commit,
-    LiveFile,
-    LiveTable,
-    Pairs,
-    StatedNulls,
-    TableLog,
-    row_count,
-    summed,
-    taken,
-    unknown,
-)
 from dq.lake.types import from_spark_json
 
 # The columns' names behind those by which the log of a Delta table with column mapping knows them.
@@ -127,7 +114,7 @@ _BRINGS_NOTHING = frozenset({"DELETE", "UPDATE", "OPTIMIZE", "REORG", "RESTORE"}
 _WRITES = frozenset({"WRITE", "CREATE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT"})
 
 
-def read(files: Files, place: str, known: Collection[str], since: datetime) -> TableLog:
+def read(files: Files, place: str, known: Collection[str], since: datetime) -> table_log.TableLog:
     """The table's log; its commit times are those that it holds itself, else the files' own."""
     log = f"{place}/{LOG_FOLDER}"
     inside = files.inside(log)
@@ -141,7 +128,7 @@ def read(files: Files, place: str, known: Collection[str], since: datetime) -> T
     if has_mapped_names({name for pairs in touched for name, _ in pairs}):
         new = _renamed(new, column_names(files, log, inside))
     begins = None if not seen or seen[0].name == _FIRST else seen[0].modified_at
-    return TableLog(tuple(new), tuple(_ident(one) for one in seen), begins)
+    return table_log.TableLog(tuple(new), tuple(_ident(one) for one in seen), begins)
 
 
 def commits(inside: Iterable[Seen]) -> list[Seen]:
@@ -159,8 +146,8 @@ def actions_of(content: bytes) -> list[Any]:
     return [json.loads(line) for line in content.splitlines() if line.strip()]
 
 
-def _renamed(done: list[Commit], names: Mapping[str, str]) -> list[Commit]:
-    def columns(pairs: Pairs) -> Pairs:
+def _renamed(done: list[table_log.Commit], names: Mapping[str, str]) -> list[table_log.Commit]:
+    def columns(pairs: table_log.Pairs) -> table_log.Pairs:
         return tuple((names.get(name, name), value) for name, value in pairs)
 
     return [
@@ -178,7 +165,7 @@ def _ident(file: Seen) -> str:
     return f"{int(file.name[:20])}@{file.modified_at:%Y%m%dT%H%M%S.%f}"
 
 
-def _commit(file: Seen, content: bytes) -> Commit:
+def _commit(file: Seen, content: bytes) -> table_log.Commit:
     try:
         actions = actions_of(content)
         info: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
@@ -187,17 +174,19 @@ def _commit(file: Seen, content: bytes) -> Commit:
         brought = _brought(actions, str(info.get("operation", "")).upper())
         lost = [one["remove"] for one in actions if "remove" in one and one["remove"].get("dataChange", True)]
         kept = [one["add"] for one in actions if "add" in one]
-        return Commit(_ident(file), at, brought, taken(map(partition, lost), map(partition, kept)))
-    except (*NOT_UNDERSTOOD, OSError) as error:
+        return table_log.Commit(
+            _ident(file), at, brought, table_log.taken(map(partition, lost), map(partition, kept))
+        )
+    except (*table_log.NOT_UNDERSTOOD, OSError) as error:
         raise Unreadable(f"Delta's log has no commit in {file.name}.", "Look at this file.") from error
 
 
-def _brought(actions: list[dict[str, Any]], operation: str) -> tuple[Brought, ...]:
+def _brought(actions: list[dict[str, Any]], operation: str) -> tuple[table_log.Brought, ...]:
     if operation.partition(" ")[0] in _BRINGS_NOTHING:
         return ()
     removed = {one["remove"]["path"] for one in actions if "remove" in one}
-    brought = summed(_added(actions, removed))
-    return brought or ((Brought((), 0),) if operation in _WRITES else ())
+    brought = table_log.summed(_added(actions, removed))
+    return brought or ((table_log.Brought((), 0),) if operation in _WRITES else ())
 
 
 def _added(
@@ -256,7 +245,7 @@ class DeltaState:
                 self.files[path], self.engines[path] = one["add"], str(engine or "")
 
 
-def live(files: Files, place: str) -> set[Pairs] | None:
+def live(files: Files, place: str) -> set[table_log.Pairs] | None:
     """The partitions with files, as pairs of column and value; `()` for a table without partitions.
 
     None where it cannot be told, and raises, as `state` does.
@@ -355,11 +344,11 @@ _LIVE_COLUMNS = (
 )
 
 
-def live_table(files: Files, place: str) -> LiveTable:
+def live_table(files: Files, place: str) -> table_log.LiveTable:
     """The newest version. Raises Unreadable where that is not certain."""
     found = state(files, place, _LIVE_COLUMNS)
     if found is None:
-        raise unknown(place, "has a log of Delta that is cut, or whose checkpoint is not read here")
+        raise table_log.unknown(place, "has a log of Delta that is cut, or whose checkpoint is not read here")
     version = found.protocol["minReaderVersion"]
     asked = found.protocol.get("readerFeatures") or () if version >= _FEATURES_FROM else ()
     written = found.protocol.get("writerFeatures") or ()
@@ -367,14 +356,14 @@ def live_table(files: Files, place: str) -> LiveTable:
     strange = sorted({*asked} - _UNDERSTOOD | elsewhere)
     if version > _FEATURES_FROM or strange:
         what = ", ".join(strange) or f"version {version}"
-        raise unknown(place, f"needs what is not known here of Delta's protocol: {what}")
+        raise table_log.unknown(place, f"needs what is not known here of Delta's protocol: {what}")
     schema = json.loads(found.metadata["schemaString"])
     keys = frozenset(found.metadata.get("partitionColumns") or ())
     plain = dict(_plain(schema))
     newest = max((one["modificationTime"] for one in found.files.values()), default=None)
     newest_at = None if newest is None else datetime.fromtimestamp(newest / 1000, UTC)
     live_files = (_live_file(one, found.engines[path], plain, keys) for path, one in found.files.items())
-    return LiveTable(from_spark_json(schema), tuple(plain), newest_at, live_files)
+    return table_log.LiveTable(from_spark_json(schema), tuple(plain), newest_at, live_files)
 
 
 def _plain(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -387,20 +376,20 @@ def _plain(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
 
 def _live_file(
     entry: Entry, engine: str, columns: Mapping[str, tuple[str, str]], keys: frozenset[str]
-) -> LiveFile:
+) -> table_log.LiveFile:
     stats = json.loads(entry.get("stats") or "{}")
     rows, stated = stats.get("numRecords"), stats.get("nullCount") or {}
     vector = entry.get("deletionVector")
-    deleted = row_count(vector["cardinality"]) if vector else 0
+    deleted = table_log.row_count(vector["cardinality"]) if vector else 0
     placed = dict(entry["partitionValues"])
     tight = stats.get("tightBounds") is not False
 
-    def nulls(name: str, kind: str, stored: str) -> StatedNulls:
+    def nulls(name: str, kind: str, stored: str) -> table_log.StatedNulls:
         if name not in keys:
-            return StatedNulls(kind, stated.get(stored), tight)
+            return table_log.StatedNulls(kind, stated.get(stored), tight)
         value = placed.get(stored, "")
         # Empty, it is NULL by the protocol; some writers mean the empty text.
-        return StatedNulls(kind, rows if value is None else 0 if value else None)
+        return table_log.StatedNulls(kind, rows if value is None else 0 if value else None)
 
     by_column = {name: nulls(name, *both) for name, both in columns.items()}
-    return LiveFile(entry["size"], rows, deleted, by_column, (engine,))
+    return table_log.LiveFile(entry["size"], rows, deleted, by_column, (engine,))

@@ -16,21 +16,8 @@ from typing import Any, NamedTuple
 
 from dq.contracts.outcome import Unreadable
 from dq.contracts.types import DataType
-from dq.lake import compression
+from dq.lake import compression, table_log
 from dq.lake.storage import Files
-from dq.lake.table_log import (
-    NOT_UNDERSTOOD,
-    Brought,
-    Commit,
-    LiveFile,
-    LiveTable,
-    Pairs,
-    StatedNulls,
-    TableLog,
-    summed,
-    taken,
-    unknown,
-)
 from dq.lake.types import ICEBERG_REFUSED, from_iceberg
 
 METADATA_FOLDER = "metadata"
@@ -68,17 +55,17 @@ class Metadata(NamedTuple):
     content: Json
 
 
-def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -> TableLog:
+def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -> table_log.TableLog:
     """The snapshots that led to the current one of the main branch, each from when it became current."""
     folder = f"{place}/{METADATA_FOLDER}"
     current = current_metadata(files, place)
     if current is None:
-        return TableLog()
+        return table_log.TableLog()
     table = current.content
     try:
         line, times = _ancestors(table), _times(table)
         new = [
-            Commit(str(number), at, *_changed(files, folder, table, one))
+            table_log.Commit(str(number), at, *_changed(files, folder, table, one))
             for number, one in line.items()
             for at in (times.get(number, _instant(one["timestamp-ms"])),)
             if str(number) not in known and at >= since
@@ -86,15 +73,15 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
         # What is there and leads to the current one no more was rolled back; what has expired is not there.
         there = set(map(str, _snapshots(table)))
         undone = sorted(set(known) & there - set(map(str, line)))
-    except NOT_UNDERSTOOD as error:
+    except table_log.NOT_UNDERSTOOD as error:
         raise Unreadable(f"Iceberg's {current.path} cannot be understood.", "Look at this file.") from error
     oldest = next(iter(line.values()), None)
     whole = oldest is None or oldest.get("parent-snapshot-id") is None
     begins = None if whole or oldest is None else _instant(oldest["timestamp-ms"])
-    return TableLog(tuple(new), tuple(map(str, line)), begins, tuple(undone))
+    return table_log.TableLog(tuple(new), tuple(map(str, line)), begins, tuple(undone))
 
 
-def live(files: Files, place: str) -> set[Pairs]:
+def live(files: Files, place: str) -> set[table_log.Pairs]:
     """The partitions of the current snapshot that have files; `()` for a table without partitions.
 
     Raises as `read` does.
@@ -142,7 +129,7 @@ def current_metadata(
         raise Unreadable(f"{what}: which of them counts is not known.", "The next commit tells.")
     newest = max(filter(None, (by_hint, by_number)), key=_moment, default=None)
     if newest is not None and require_hint and (hint is None or newest is not by_hint):
-        raise unknown(
+        raise table_log.unknown(
             place, f"has no {_HINT} for its newest metadata: which one holds, only its catalog knows"
         )
     return newest
@@ -226,7 +213,7 @@ def _times(table: Mapping[str, Any]) -> dict[int, dt.datetime]:
 
 def _changed(
     files: Files, folder: str, table: Mapping[str, Any], snapshot: Mapping[str, Any]
-) -> tuple[tuple[Brought, ...], tuple[Pairs, ...]]:
+) -> tuple[tuple[table_log.Brought, ...], tuple[table_log.Pairs, ...]]:
     """What a snapshot brought, and where it took data away."""
     operation = (snapshot.get("summary") or {}).get("operation", "append")
     if operation not in _BRINGS | _TAKES:
@@ -239,8 +226,8 @@ def _changed(
     ]
     added = [(partition, rows) for status, partition, rows in entries if status == _ADDED]
     lost = [partition for status, partition, _ in entries if status == _DELETED]
-    brought = (summed(added) or (Brought((), 0),)) if operation in _BRINGS else ()
-    return brought, taken(lost, [partition for partition, _ in added])
+    brought = (table_log.summed(added) or (table_log.Brought((), 0),)) if operation in _BRINGS else ()
+    return brought, table_log.taken(lost, [partition for partition, _ in added])
 
 
 def _entries(
@@ -308,11 +295,11 @@ def _instant(milliseconds: int) -> dt.datetime:
     return _EPOCH + dt.timedelta(milliseconds=milliseconds)
 
 
-def live_table(files: Files, place: str) -> LiveTable:
+def live_table(files: Files, place: str) -> table_log.LiveTable:
     """The current snapshot. Raises Unreadable where it is not certain which that is, or what it holds."""
     current = current_metadata(files, place, require_hint=True)
     if current is None:
-        raise unknown(place, "has no metadata of Iceberg")
+        raise table_log.unknown(place, "has no metadata of Iceberg")
     table = current.content
     _require_known(table, place)
     schemas = table.get("schemas") or [table["schema"]]
@@ -324,20 +311,22 @@ def live_table(files: Files, place: str) -> LiveTable:
     deletes: list[Json] = []
     if number not in (None, -1):
         if table.get("refs", {}).get("main", {}).get("snapshot-id", number) != number:
-            raise unknown(place, "has a main branch that is not at its current snapshot")
+            raise table_log.unknown(place, "has a main branch that is not at its current snapshot")
         data, deletes = _live_entries(files, place, snapshots[number])
     live_files = _live_files(table, columns, snapshots, data, _deleted(deletes))
-    return LiveTable(_type(place, schema, ""), tuple(columns), _newest_at(data, snapshots), live_files)
+    return table_log.LiveTable(
+        _type(place, schema, ""), tuple(columns), _newest_at(data, snapshots), live_files
+    )
 
 
 def _require_known(table: Json, place: str) -> None:
     if table["format-version"] not in _VERSIONS:
-        raise unknown(place, f"has the format version {table['format-version']!r} of Iceberg")
+        raise table_log.unknown(place, f"has the format version {table['format-version']!r} of Iceberg")
     if table.get("encryption-keys"):
-        raise unknown(place, "is encrypted")
+        raise table_log.unknown(place, "is encrypted")
     home = _unschemed(table["location"])
     if not f"/{home}".endswith(f"/{_unschemed(place)}"):
-        raise unknown(place, f"was moved: its metadata says that it lies at {table['location']}")
+        raise table_log.unknown(place, f"was moved: its metadata says that it lies at {table['location']}")
 
 
 def _unschemed(place: str) -> str:
@@ -352,7 +341,7 @@ def _type(place: str, kind: Any, path: str) -> DataType:
             message = f"{place}: its column {path} is of the type {kind}, and Spark opens no such table."
             raise Unreadable(message, "Store the column as a type that Spark has.")
         if known is None:
-            raise unknown(place, f"has a column {path} of the type {kind}, which is not known here")
+            raise table_log.unknown(place, f"has a column {path} of the type {kind}, which is not known here")
         return known[0]
     if kind["type"] == "struct":
         parts = [_type(place, one["type"], f"{path}.{one['name']}".lstrip(".")) for one in kind["fields"]]
@@ -369,7 +358,7 @@ def _live_files(
     snapshots: Mapping[int, Json],
     data: Iterable[Json],
     deleted: Mapping[str, int] | None,
-) -> Iterator[LiveFile]:
+) -> Iterator[table_log.LiveFile]:
     folders = own_folders(table["location"], table.get("properties") or {})
     keys = _keys(table)
     for entry in data:
@@ -377,7 +366,7 @@ def _live_files(
         path = file["file_path"]
         # Of a file that another program wrote, only the rows are believed.
         own = columns if local_path(path).startswith(folders) else {}
-        yield LiveFile(
+        yield table_log.LiveFile(
             file["file_size_in_bytes"],
             file["record_count"],
             None if deleted is None else deleted.get(path, 0),
@@ -390,7 +379,7 @@ def _live_entries(files: Files, place: str, snapshot: Json) -> tuple[list[Json],
     """The entries of data files and of delete files that the snapshot has, with what they inherit."""
     folder = f"{place}/{METADATA_FOLDER}"
     if "manifest-list" not in snapshot or snapshot.get("key-id"):
-        raise unknown(place, "has a snapshot without a list of manifests that can be read")
+        raise table_log.unknown(place, "has a snapshot without a list of manifests that can be read")
     found: tuple[list[Json], list[Json]] = ([], [])
     for manifest in compression.avro_records(files, within(folder, snapshot["manifest-list"])):
         for entry in compression.avro_records(files, within(folder, manifest["manifest_path"])):
@@ -430,7 +419,7 @@ def _keys(table: Json) -> dict[int, dict[int, str]]:
     }
 
 
-def _stated_nulls(column: Json, entry: Json, keys: Mapping[int, Mapping[int, str]]) -> StatedNulls:
+def _stated_nulls(column: Json, entry: Json, keys: Mapping[int, Mapping[int, str]]) -> table_log.StatedNulls:
     file, number = entry["data_file"], column["id"]
     kind, rows = column["type"].partition("(")[0], file["record_count"]
     values, nulls = _by_id(file.get("value_counts")), _by_id(file.get("null_value_counts"))
@@ -439,7 +428,7 @@ def _stated_nulls(column: Json, entry: Json, keys: Mapping[int, Mapping[int, str
     # Spark reads such a column from the manifest, which must say the same.
     if placed is not None and stated != (rows if file["partition"][placed] is None else 0):
         stated = None
-    return StatedNulls(kind, stated)
+    return table_log.StatedNulls(kind, stated)
 
 
 def _by_id(pairs: Any) -> dict[int, int]:

@@ -28,19 +28,8 @@ from dq.alerts.record import PAST, press, record, record_past, tell_mornings
 from dq.alerts.route import CONSOLE, AlertRoute, matching
 from dq.alerts.suppression import Product
 from dq.alerts.tables import lineage
+from dq.contracts.access import alert_target
 from dq.contracts.access.access_policy import is_uri, web_address
-from dq.contracts.access.alert_target import (
-    FILES,
-    FOR_PEOPLE,
-    UNSERVED,
-    domain_allowed,
-    hears,
-    host_allowed,
-    route_terms,
-    target_fault,
-    target_of,
-    tool_fault,
-)
 from dq.contracts.access.files import FileRefused, named, read
 from dq.contracts.escaping import shell, shell_word
 from dq.contracts.lineage import DataObject, consumers, declares, inputs
@@ -113,43 +102,43 @@ def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> 
         for each in contracts
         if each.status not in NOT_IN_FORCE
         for one in each.support
-        if one.tool not in FOR_PEOPLE
-        if (wrong := tool_fault(one) or _wrong(one, known, settings)) is not None
+        if one.tool not in alert_target.FOR_PEOPLE
+        if (wrong := alert_target.tool_fault(one) or _wrong(one, known, settings)) is not None
     ]
 
 
 def _wrong(one: SupportChannel, known: Collection[str], settings: Settings) -> TextFault | None:
-    made = _route(one, settings) if one.tool in known and hears(one) else None
+    made = _route(one, settings) if one.tool in known and alert_target.hears(one) else None
     return made if isinstance(made, TextFault) else None
 
 
 def _finding(contract: Contract, one: SupportChannel, wrong: TextFault) -> Finding:
-    key = "tool" if wrong.code == UNSERVED else "channel"
+    key = "tool" if wrong.code == alert_target.UNSERVED else "channel"
     at, path = one.at(key), one.path(key)
     return Finding("route-refused", Severity.ERROR, f"{wrong.message}.", wrong.mend, at, path, contract.id)
 
 
 def _heard(contract: Contract, known: Collection[str]) -> list[SupportChannel]:
-    return [one for one in contract.support if one.tool in known and hears(one)]
+    return [one for one in contract.support if one.tool in known and alert_target.hears(one)]
 
 
 def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFault:
-    tool, target = support.tool or "", target_of(support)
-    wrong = target_fault(support)
+    tool, target = support.tool or "", alert_target.target_of(support)
+    wrong = alert_target.target_fault(support)
     if wrong is not None:
         return wrong
     place = f"{tool}:{target}"
     closed = _closed_to(tool, target, settings)
     if closed:
         return TextFault("ROUTE_REFUSED", f"alerts may not go to {place!r}, so the console is told", closed)
-    if tool in FILES:
+    if tool in alert_target.FILES:
         file = _file(target, settings.file_channels)
         if file is None:
             said = f"alerts may not be written to {target!r}, so the console is told"
             mend = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
             return TextFault("ROUTE_REFUSED", said, mend)
         target = str(file)
-    terms, _ = route_terms(support)
+    terms, _ = alert_target.route_terms(support)
     return AlertRoute(
         tool, target, terms.severities, terms.escalate_after, terms.quiet, terms.quiet_severities
     )
@@ -160,12 +149,16 @@ def _closed_to(tool: str, target: str, settings: Settings) -> str:
     place = f"{tool}:{target}"
     if tool != "console" and not _listed(place, settings.channels):
         return f"Allow it: DQ_CHANNELS={place!r}, or channels in dq.toml."
-    if tool == "webhook" and "://" in target and not host_allowed(target, settings.webhook_hosts):
+    if (
+        tool == "webhook"
+        and "://" in target
+        and not alert_target.host_allowed(target, settings.webhook_hosts)
+    ):
         address = web_address(target)
         if address is None:
             return "Write an https:// URL without a user, a backslash or an odd host."
         return f"Allow its host: DQ_WEBHOOK_HOSTS={address.authority}, or webhook_hosts in dq.toml."
-    if tool == "email" and not domain_allowed(target, settings.email_domains):
+    if tool == "email" and not alert_target.domain_allowed(target, settings.email_domains):
         domain = target.rpartition("@")[2]
         return f"Allow its domain: DQ_EMAIL_DOMAINS={domain}, or email_domains in dq.toml."
     return ""
@@ -624,7 +617,11 @@ def send(
     unset: dict[str, str | DqError] = {}
     mistakes: list[UsageError] = []
     for name, one in channels.load().items():
-        if name in FILES and not world.settings.file_channels and channel.partition(":")[0] != name:
+        if (
+            name in alert_target.FILES
+            and not world.settings.file_channels
+            and channel.partition(":")[0] != name
+        ):
             unset[name] = "it is off. Allow a folder for it: DQ_FILE_CHANNELS=FOLDER."
             continue
         try:

@@ -40,18 +40,6 @@ from dq.operations.runtime.spark import opened, session
 from dq.registry import publications
 from dq.registry import publish_audit as delta_table
 from dq.registry.catalog import Catalog
-from dq.registry.publications import (
-    LEASE,
-    DeliveryEvent,
-    JsonLines,
-    Notifier,
-    Publication,
-    WaitingNotices,
-    partition_values,
-    publication,
-    tell,
-    unsent,
-)
 from dq.registry.publish import Published, ReceiptBook, knows_run, newest_revision
 from dq.registry.publish import publish as publish_once
 from dq.registry.publish_audit import (
@@ -76,7 +64,7 @@ _DOMAIN = "{domain}"
 _NAME = "[A-Za-z0-9_-]+"
 
 
-def notifiers(world: World, contract: Contract) -> dict[str, Notifier]:
+def notifiers(world: World, contract: Contract) -> dict[str, publications.Notifier]:
     """Who tells the consumers of this contract, by place.
 
     Raises UsageError where the contract's domain is no part of a topic's name, MissingTool without boto3.
@@ -94,7 +82,7 @@ def notifiers(world: World, contract: Contract) -> dict[str, Notifier]:
     return {topic.replace(_DOMAIN, domain): _teller()}
 
 
-def senders(world: World, places: Iterable[str]) -> dict[str, Notifier]:
+def senders(world: World, places: Iterable[str]) -> dict[str, publications.Notifier]:
     """Who sends to those of these places that are this folder's or the operator's; the others are left out.
 
     A store may be shared: what waits for a file of another machine is that machine's.
@@ -107,15 +95,15 @@ def senders(world: World, places: Iterable[str]) -> dict[str, Notifier]:
     )
 
 
-def _teller() -> Notifier:
+def _teller() -> publications.Notifier:
     with needing("A topic of SNS needs boto3", "aws"):
         from dq.registry.aws.sns import tell_topic
     return tell_topic
 
 
-def _file(world: World) -> dict[str, Notifier]:
+def _file(world: World) -> dict[str, publications.Notifier]:
     path = world.state().absolute() / NOTICES
-    return {f"file:{path}": JsonLines(path)}
+    return {f"file:{path}": publications.JsonLines(path)}
 
 
 # What consumers were not told yet, sent now.
@@ -125,18 +113,18 @@ _MOST = 100_000
 
 _TAKEN = (
     "Another process took it; if that was killed, it goes out with what is published or sent after "
-    f"{LEASE.seconds} seconds."
+    f"{publications.LEASE.seconds} seconds."
 )
 _FOREIGN = "Nobody here sends it: publish where it was published, or set the topic."
 
 
-def send_pending(world: World) -> tuple[int, list[WaitingNotices]]:
+def send_pending(world: World) -> tuple[int, list[publications.WaitingNotices]]:
     """Sends what waits and is sent from here; how many were taken, and what waits still, each with why."""
     store = world.store()
     with store.read() as tx:
         waiting = [one.target for one in publications.waiting(tx)]
     places = senders(world, waiting)
-    sent = tell(store, places, lambda: datetime.now(UTC), most=_MOST)
+    sent = publications.tell(store, places, lambda: datetime.now(UTC), most=_MOST)
     with store.read() as tx:
         left = publications.waiting(tx)
     return sent, [
@@ -144,7 +132,7 @@ def send_pending(world: World) -> tuple[int, list[WaitingNotices]]:
     ]
 
 
-def as_row(one: WaitingNotices) -> dict[str, object]:
+def as_row(one: publications.WaitingNotices) -> dict[str, object]:
     """What waits for a place, as JSON values."""
     return {
         "target": one.target,
@@ -190,7 +178,7 @@ class Delivered:
     unsent: tuple[tuple[str, str], ...]
 
     @property
-    def event(self) -> DeliveryEvent:
+    def event(self) -> publications.DeliveryEvent:
         """What consumers hear."""
         return self.published.event
 
@@ -237,9 +225,9 @@ def deliver(
             redelivery=given.redelivery,
             run=given.run,
         )
-        tell(store, places, lambda: datetime.now(UTC), event_id=done.event.id)
+        publications.tell(store, places, lambda: datetime.now(UTC), event_id=done.event.id)
         with store.read() as tx:
-            return Delivered(done, tuple(unsent(tx, done.event.id)))
+            return Delivered(done, tuple(publications.unsent(tx, done.event.id)))
 
 
 def delivery_of(
@@ -249,10 +237,10 @@ def delivery_of(
     given: PublishRequest,
     catalog_name: str,
     catalog_id: str,
-) -> Publication:
+) -> publications.Publication:
     """What is delivered, with its identity in the catalog of this id. Raises UsageError as `publication`."""
     server = server_of(contract, given.server)
-    return publication(
+    return publications.publication(
         contract,
         one,
         table_spec(world, contract, one, server.server, catalog_name),
@@ -286,7 +274,7 @@ def table_spec(
     return next(table for table, each in zip(made, contract.objects, strict=True) if each is one)
 
 
-def _write(tx: Connection, event: DeliveryEvent) -> None:
+def _write(tx: Connection, event: publications.DeliveryEvent) -> None:
     one = event.publication
     write_receipt(
         tx,
@@ -580,7 +568,7 @@ def _folder(case: _Case, root: str) -> Audited:
     absolute = vouched if "://" in vouched else str(world.folder / vouched)
     # Readers look below the table's folder, wherever the catalog has it.
     own = located(world, case.place, "").path or spec.location
-    folder = staged_folder(absolute, partition_values(spec, case.given.partition), own)
+    folder = staged_folder(absolute, publications.partition_values(spec, case.given.partition), own)
     files = folder.files()
     request = case.request(folder.folder, folder.run(files))
     if case.knows(request):
@@ -619,7 +607,7 @@ def _branch(case: _Case, branch: str) -> Audited:
     known = case.knows(request)
     if known and staged.published:
         return Audited(None, request, live=True)
-    values = dict(partition_values(case.spec, given.partition)) if given.partition else {}
+    values = dict(publications.partition_values(case.spec, given.partition)) if given.partition else {}
     if values and not staged.published:
         _refuse_more(staged, values)
     report = case.checked(table.frame(staged.id), values)

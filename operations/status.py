@@ -25,18 +25,9 @@ from dq.contracts.outcome import CycleStatus, Finding, Unreadable, UsageError
 from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import results
-from dq.dataquality.delivery import cycle_store, evidence, heartbeat, notify
+from dq.dataquality.delivery import compliance, cycle_store, evidence, heartbeat, notify
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks
-from dq.dataquality.delivery.compliance import (
-    GroupStanding,
-    Standing,
-    cycle_as_dict,
-    group_as_dict,
-    grouped,
-    promise_as_dict,
-    standing,
-)
 from dq.dataquality.delivery.cycle import SETTLE, Kept, evaluate_cycle
 from dq.dataquality.delivery.cycle_store import all_receipts
 from dq.dataquality.delivery.evidence import Sight, View
@@ -243,8 +234,8 @@ class PromisesStanding:
 
     at: datetime
     contracts: tuple[Contract, ...]
-    deliveries: tuple[Standing, ...]
-    groups: tuple[GroupStanding, ...]
+    deliveries: tuple[compliance.Standing, ...]
+    groups: tuple[compliance.GroupStanding, ...]
     checks: Quality
     audited: tuple[StagedRun, ...]
     incidents: tuple[Incident, ...]
@@ -255,9 +246,12 @@ class PromisesStanding:
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
         return {
-            "groups": [group_as_dict(one) for one in self.groups],
+            "groups": [compliance.group_as_dict(one) for one in self.groups],
             "deliveries": [
-                {**promise_as_dict(one), "cycles": [cycle_as_dict(kept) for kept in one.cycles]}
+                {
+                    **compliance.promise_as_dict(one),
+                    "cycles": [compliance.cycle_as_dict(kept) for kept in one.cycles],
+                }
                 for one in self.deliveries
             ],
             "checks": [line.as_dict() for lines in self.checks.values() for line in lines],
@@ -286,7 +280,7 @@ def _audit(one: StagedRun) -> dict[str, object]:
 
 def _withdrawal(one: Kept) -> dict[str, object]:
     return {
-        **cycle_as_dict(one),
+        **compliance.cycle_as_dict(one),
         "contract": one.cycle.contract,
         "slo": one.cycle.slo,
         "reason": one.reason,
@@ -357,14 +351,15 @@ def _read(
     pairs = [(contract.key, one.name) for contract in chosen for one in contract.objects]
     with store.read() as tx:
         deliveries = [
-            standing(slo, rewound(tx, cycle_store.all_cycles(tx, slo.key), at), now) for slo in promises
+            compliance.standing(slo, rewound(tx, cycle_store.all_cycles(tx, slo.key), at), now)
+            for slo in promises
         ]
         mine = {PLATFORM, *(contract.key for contract in chosen)}
         return PromisesStanding(
             at=now,
             contracts=tuple(chosen),
             deliveries=tuple(deliveries),
-            groups=tuple(grouped(deliveries, _NAMED[by])) if by is not Grouping.PROMISE else (),
+            groups=tuple(compliance.grouped(deliveries, _NAMED[by])) if by is not Grouping.PROMISE else (),
             checks={pair: results.latest(tx, *pair, at) for pair in pairs},
             audited=tuple(audit for pair in pairs for audit in results.newest_audits(tx, *pair, at)),
             incidents=tuple(one for one in incidents_at(tx, at) if one.key.contract in mine),

@@ -17,21 +17,8 @@ from dq.dataquality.delivery.compliance import Standing, percent, promise_as_dic
 from dq.dataquality.delivery.cycle import Kept
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results import Line
+from dq.portal import formatting
 from dq.portal.contracts import Broke, VersionChange, domain_page
-from dq.portal.formatting import (
-    DRAWN,
-    STATES,
-    Values,
-    Word,
-    cut,
-    in_words,
-    instant,
-    instant_of,
-    link,
-    row_line,
-    said_state,
-    strip,
-)
 from dq.portal.product import Fate, ObjectFacts, ProductFacts, ProductState
 
 # The part of a product's screen about one object: its schema, its clauses, its rows.
@@ -53,22 +40,22 @@ _TITLES = {
 }
 
 
-def object_values(facts: ObjectFacts) -> Values:
+def object_values(facts: ObjectFacts) -> formatting.Values:
     one, quality = facts.object, facts.quality
     rows = list(_columns(one))
     groups = _clauses(facts)
     return {
         "name": one.name,
-        "said": cut(one.description),
-        "grain": cut(one.data_granularity_description, 300),
+        "said": formatting.cut(one.description),
+        "grain": formatting.cut(one.data_granularity_description, 300),
         "columns": rows[:_COLUMNS],
         "left_out": max(len(rows) - _COLUMNS, 0),
         "keys": [prop.column for prop in one.primary_key()],
         "partitions": [prop.column for prop in one.partition_keys()],
         "groups": groups,
         "clauses": len(facts.clauses),
-        "rows": row_line(quality.rows) if quality.rows else None,
-        "checked": instant(quality.at) if quality.at else None,
+        "rows": formatting.row_line(quality.rows) if quality.rows else None,
+        "checked": formatting.instant(quality.at) if quality.at else None,
         "scope": quality.newest[0].scope if quality.newest else "",
         "failed": [_failed(line) for line in quality.lines if line.status in (Status.FAIL, Status.ERROR)][
             :_FAILS
@@ -76,24 +63,28 @@ def object_values(facts: ObjectFacts) -> Values:
     }
 
 
-def _failed(line: Line) -> Values:
+def _failed(line: Line) -> formatting.Values:
     return {
         "scope": line.scope,
         "what": f"{line.property} {line.check}".strip(),
         "status": "fails" if line.status is Status.FAIL else "could not be told",
         "kind": "broken" if line.status is Status.FAIL else "unknown",
-        "observed": cut(line.observed, 300),
-        "allowed": cut(line.allowed, 300),
+        "observed": formatting.cut(line.observed, 300),
+        "allowed": formatting.cut(line.allowed, 300),
         "severity": line.severity,
     }
 
 
-def _clauses(facts: ObjectFacts) -> list[Values]:
+def _clauses(facts: ObjectFacts) -> list[formatting.Values]:
     """The clauses by what is known of them, as they stand in the scope that was checked last."""
     sorted_out: dict[str, list[tuple[str, str, str]]] = {title: [] for title in _TITLES.values()}
     for one in facts.clauses:
         account = one.account
-        row = (account.property or account.object, cut(account.clause, 200), cut(one.how, 300))
+        row = (
+            account.property or account.object,
+            formatting.cut(account.clause, 200),
+            formatting.cut(one.how, 300),
+        )
         sorted_out[_TITLES[one.fate]].append(row)
     return [
         {
@@ -107,7 +98,7 @@ def _clauses(facts: ObjectFacts) -> list[Values]:
     ]
 
 
-def _columns(one: SchemaObject) -> Iterator[Values]:
+def _columns(one: SchemaObject) -> Iterator[formatting.Values]:
     stack = [(prop, 0) for prop in reversed(one.properties)]
     while stack:
         prop, depth = stack.pop()
@@ -118,12 +109,12 @@ def _columns(one: SchemaObject) -> Iterator[Values]:
             ("unique", prop.unique),
         )
         yield {
-            "name": cut(prop.column or prop.name, 200),
+            "name": formatting.cut(prop.column or prop.name, 200),
             "depth": min(depth, _DEEPEST),
-            "type": cut(_type(prop), 120),
+            "type": formatting.cut(_type(prop), 120),
             "marks": [name for name, holds in marks if holds],
-            "classification": cut(prop.classification, 80),
-            "said": cut(prop.description, 500),
+            "classification": formatting.cut(prop.classification, 80),
+            "said": formatting.cut(prop.description, 500),
         }
         stack += [(inner, depth + 1) for inner in reversed(list(prop.children()))]
 
@@ -138,22 +129,22 @@ def _type(prop: Property) -> str:
 
 _ROWS = 10
 _WORDS = {
-    Broke.BREAK: Word("broken", "broke a promise"),
-    Broke.WARN: Word("late", "may break readers"),
-    Broke.NOTHING: Word("fine", "broke nothing"),
-    Broke.FIRST: Word("resting", "the first"),
-    Broke.UNKNOWN: Word("unknown", "what it broke is not known"),
+    Broke.BREAK: formatting.Word("broken", "broke a promise"),
+    Broke.WARN: formatting.Word("late", "may break readers"),
+    Broke.NOTHING: formatting.Word("fine", "broke nothing"),
+    Broke.FIRST: formatting.Word("resting", "the first"),
+    Broke.UNKNOWN: formatting.Word("unknown", "what it broke is not known"),
 }
 
 
-def change_values(one: VersionChange) -> Values:
+def change_values(one: VersionChange) -> formatting.Values:
     """One change: from which version to which, what it broke, and when."""
     return {
         "title": title(one.before, one.after),
         "state": _WORDS[one.broke],
-        "at": instant_of(one.at),
+        "at": formatting.instant_of(one.at),
         "loose": not one.at,
-        "told": [(rule, cut(text, 300)) for rule, text in one.told],
+        "told": [(rule, formatting.cut(text, 300)) for rule, text in one.told],
         "more": one.more,
         "unannounced": one.unannounced,
         "reason": one.reason,
@@ -164,8 +155,11 @@ def change_values(one: VersionChange) -> Values:
 def title(before: str, after: str) -> str:
     """Both versions, as far as they are known."""
     if before and before == after:
-        return f"within {cut(after, 60)}"
-    return " → ".join(cut(one, 60) for one in (before, after) if one) or "a version that cannot be read"
+        return f"within {formatting.cut(after, 60)}"
+    return (
+        " → ".join(formatting.cut(one, 60) for one in (before, after) if one)
+        or "a version that cannot be read"
+    )
 
 
 def is_major(before: str, after: str) -> bool:
@@ -178,7 +172,7 @@ def says_nothing(one: VersionChange) -> bool:
     return one.silent and one.before == one.after
 
 
-def versions(facts: ProductFacts) -> Values:
+def versions(facts: ProductFacts) -> formatting.Values:
     """The versions of a product, the newest first, with what each broke and when its data was first
     checked. What Git does not tell is listed as such, as far as checks have seen it."""
     checked = _checked(facts)
@@ -187,7 +181,11 @@ def versions(facts: ProductFacts) -> Values:
     for one in every[:_ROWS]:
         first = checked.pop(one.after, None) if one.after != one.before else None
         rows.append(
-            {**change_values(one), "checked": instant(first) if first else None, "now": one.after == now}
+            {
+                **change_values(one),
+                "checked": formatting.instant(first) if first else None,
+                "now": one.after == now,
+            }
         )
         now = "" if one.after == now else now
     if len(every) > _ROWS:
@@ -212,7 +210,7 @@ def _checked(facts: ProductFacts) -> dict[str, datetime]:
     return found
 
 
-def _others(checked: dict[str, datetime], now: str) -> Iterator[Values]:
+def _others(checked: dict[str, datetime], now: str) -> Iterator[formatting.Values]:
     """Versions that no change led to: the one in the file, and those that were checked."""
     names = dict.fromkeys(
         ([now] if now else []) + sorted(checked, key=lambda name: checked[name], reverse=True)
@@ -220,7 +218,7 @@ def _others(checked: dict[str, datetime], now: str) -> Iterator[Values]:
     for name in names:
         at = checked.get(name)
         made = change_values(VersionChange("", name, Broke.UNKNOWN))
-        yield {**made, "loose": False, "checked": instant(at) if at else None, "now": name == now}
+        yield {**made, "loose": False, "checked": formatting.instant(at) if at else None, "now": name == now}
 
 
 # The screen of one product: what it promises, how it keeps that, how to read it, whom to ask.
@@ -232,17 +230,17 @@ Link = Callable[[str], str | None]
 """The page of a contract by its key; None where the registry has none."""
 
 
-def product_page(facts: ProductFacts, page_of: Link) -> Values:
+def product_page(facts: ProductFacts, page_of: Link) -> formatting.Values:
     """All values of the page."""
     contract = facts.contract
     said = contract.description
     return {
-        "title": cut(facts.card.title, 200),
+        "title": formatting.cut(facts.card.title, 200),
         "key": facts.card.key,
         "version": contract.version,
         "contract_status": contract.status,
-        "state": STATES[facts.state],
-        "as_of": instant(facts.now),
+        "state": formatting.STATES[facts.state],
+        "as_of": formatting.instant(facts.now),
         "file": contract.file,
         "domain": (contract.domain, domain_page(contract.domain)) if contract.domain else None,
         "data_product": contract.data_product if contract.data_product != facts.card.key else None,
@@ -250,14 +248,14 @@ def product_page(facts: ProductFacts, page_of: Link) -> Values:
         "support": [
             {
                 "tool": one.tool,
-                "channel": cut(one.channel, 200),
-                "link": link(one.url),
-                "said": cut(one.description, 300),
+                "channel": formatting.cut(one.channel, 200),
+                "link": formatting.link(one.url),
+                "said": formatting.cut(one.description, 300),
             }
             for one in contract.support
         ],
         "about": [
-            (name, cut(text))
+            (name, formatting.cut(text))
             for name, text in (
                 ("Purpose", said.purpose if said else None),
                 ("Usage", said.usage if said else None),
@@ -266,7 +264,11 @@ def product_page(facts: ProductFacts, page_of: Link) -> Values:
             if text
         ],
         "links": [
-            {"type": cut(one.type, 80), "url": cut(one.url, 500), "link": link(one.url)}
+            {
+                "type": formatting.cut(one.type, 80),
+                "url": formatting.cut(one.url, 500),
+                "link": formatting.link(one.url),
+            }
             for one in contract.authoritative_definitions
         ],
         "tags": contract.tags[:30],
@@ -279,11 +281,11 @@ def product_page(facts: ProductFacts, page_of: Link) -> Values:
         "consumers": [
             {
                 "team": one.consumer.team,
-                "purpose": cut(one.purpose, 300),
+                "purpose": formatting.cut(one.purpose, 300),
                 "since": str(one.start_date),
                 "until": str(one.end_date) if one.end_date else None,
                 "contact": one.consumer.contact,
-                "link": link(one.consumer.contact),
+                "link": formatting.link(one.consumer.contact),
             }
             for one in facts.consumers
         ],
@@ -297,33 +299,37 @@ def product_page(facts: ProductFacts, page_of: Link) -> Values:
     }  # fmt: skip
 
 
-def incident_row(facts: Any) -> Values:
+def incident_row(facts: Any) -> formatting.Values:
     """An incident in a list."""
     one = facts.incident
     return {
         "id": one.id,
-        "title": cut(one.title, 300),
+        "title": formatting.cut(one.title, 300),
         "severity": one.severity.value,
-        "state": said_state(one.state),
+        "state": formatting.said_state(one.state),
         "closed": one.state.closed,
-        "opened": instant(one.opened_at),
-        "resolved": instant(one.resolved_at) if one.resolved_at else None,
+        "opened": formatting.instant(one.opened_at),
+        "resolved": formatting.instant(one.resolved_at) if one.resolved_at else None,
         "by": one.acked_by,
         "contract": one.key.contract,
     }
 
 
-def _owners(contract: Contract) -> Iterator[Values]:
+def _owners(contract: Contract) -> Iterator[formatting.Values]:
     name = getattr(contract.team, "name", None)
     if name:
-        yield {"name": cut(name, 200), "role": "team", "link": None}
+        yield {"name": formatting.cut(name, 200), "role": "team", "link": None}
     for one in contract.members():
         if one.date_out is None:
             mail = f"mailto:{one.username}" if "@" in one.username else None
-            yield {"name": cut(one.name or one.username, 200), "role": cut(one.role, 80), "link": link(mail)}
+            yield {
+                "name": formatting.cut(one.name or one.username, 200),
+                "role": formatting.cut(one.role, 80),
+                "link": formatting.link(mail),
+            }
 
 
-def _promise(one: Standing, facts: ProductFacts) -> Values:
+def _promise(one: Standing, facts: ProductFacts) -> formatting.Values:
     slo, budget = one.slo, one.budget
     following = next(iter(slo.schedule.after(facts.now)), None)
     last = next((kept for kept in reversed(one.cycles) if kept.delivered_at is not None), None)
@@ -340,10 +346,10 @@ def _promise(one: Standing, facts: ProductFacts) -> Values:
         "id": slo.id,
         "object": slo.object.name,
         "words": _words(slo),
-        "strip": strip(slo, one.cycles),
+        "strip": formatting.strip(slo, one.cycles),
         "figures": figures,
         "next": local_time(slo, following.at) if following else None,
-        "returns": instant(budget.next_returns_at) if budget.next_returns_at else None,
+        "returns": formatting.instant(budget.next_returns_at) if budget.next_returns_at else None,
         "last": (local_time(slo, last.delivered_at), last.source) if last and last.delivered_at else None,
         "spent": _spent(budget),
         "burning": list(budget.burning),
@@ -364,7 +370,7 @@ def _words(slo: Slo) -> str:
     brings = ", ".join(slo.partition)
     what = f"a delivery of {slo.object.name}" + (f" (partition {brings})" if brings else "")
     return (
-        f"Promised is {what}: {in_words(slo.schedule)}{grace}; "
+        f"Promised is {what}: {formatting.in_words(slo.schedule)}{grace}; "
         f"{slo.delivery.objective} of the deliveries of {span(slo.window)} are in time."
     )
 
@@ -375,12 +381,12 @@ def _levels(contract: Contract, facts: ProductFacts) -> Iterator[tuple[str, str]
         if id(one) not in watched:
             value = "" if one.value is None else f"{one.value} {one.unit or ''}".strip()
             yield (
-                cut(one.property, 80),
-                cut(value, 200) + (f" ({cut(one.element, 80)})" if one.element else ""),
+                formatting.cut(one.property, 80),
+                formatting.cut(value, 200) + (f" ({formatting.cut(one.element, 80)})" if one.element else ""),
             )
 
 
-def _reading(contract: Contract, server: Server) -> Values:
+def _reading(contract: Contract, server: Server) -> formatting.Values:
     """How to read it there: what the server says, and a line of SQL and of Spark where a table is named."""
     database = server.get("database") or server.get("schema")
     catalog = server.get("catalog")
@@ -400,7 +406,7 @@ def _reading(contract: Contract, server: Server) -> Values:
         paths = [place.replace("{object}", one.name) for one in contract.objects][:3]
         lines += [f"spark.read.format({python(form)}).load({python(path)})" for path in dict.fromkeys(paths)]
     keys = [
-        (name, cut(value, 500))
+        (name, formatting.cut(value, 500))
         for name, value in (server.model_extra or {}).items()
         if isinstance(value, str)
     ]
@@ -408,14 +414,14 @@ def _reading(contract: Contract, server: Server) -> Values:
         "name": server.server,
         "type": server.type,
         "environment": server.environment,
-        "said": cut(server.description, 300),
-        "places": [(name, value, link(value)) for name, value in keys],
+        "said": formatting.cut(server.description, 300),
+        "places": [(name, value, formatting.link(value)) for name, value in keys],
         # A part of a line would do something else when it is pasted.
         "lines": [line for line in lines if len(line) <= _LONGEST_LINE],
     }
 
 
-def _edge(edge: tuple[str, str, str], page_of: Link) -> Values:
+def _edge(edge: tuple[str, str, str], page_of: Link) -> formatting.Values:
     own, other, theirs = edge
     return {"own": own, "contract": other, "object": theirs, "page": page_of(other)}
 
@@ -445,9 +451,9 @@ def status_json(facts: ProductFacts) -> dict[str, Any]:
         "contract": facts.card.key,
         "version": facts.contract.version,
         "state": facts.state.value,
-        "as_of": instant(facts.now).iso,
+        "as_of": formatting.instant(facts.now).iso,
         "deliveries": [
-            {**promise_as_dict(one), "cycles": [_cycle(kept) for kept in one.cycles[-DRAWN:]]}
+            {**promise_as_dict(one), "cycles": [_cycle(kept) for kept in one.cycles[-formatting.DRAWN :]]}
             for one in facts.promises
         ],
         "checks": [
@@ -471,6 +477,6 @@ def _cycle(kept: Kept) -> dict[str, Any]:
 
 def badge(state: ProductState) -> dict[str, Any]:
     """The values of a badge: `data | late`."""
-    text = STATES[state].text
+    text = formatting.STATES[state].text
     width = len(text) * _LETTER + 16
     return {"text": text, "ground": _GROUNDS[state], "width": width, "whole": 44 + width}

@@ -31,17 +31,7 @@ from requests.exceptions import RequestException
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.outcome import DqError, Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.catalog import (
-    Action,
-    ChangedField,
-    LiveTable,
-    Obstacle,
-    Partition,
-    Values,
-    changes,
-    no_table,
-    stale,
-)
+from dq.registry import catalog
 from dq.registry.table import (
     EXACT_TYPES,
     MANAGED_BY,
@@ -264,7 +254,7 @@ class StrangeTable:
         return self.key
 
 
-def live_table(found: Table | View | StrangeTable) -> LiveTable:
+def live_table(found: Table | View | StrangeTable) -> catalog.LiveTable:
     """A table or a view as the catalog answers it, folded.
 
     Its version is the digest of what is read: commits of data, which come all the time, do not change it.
@@ -272,9 +262,11 @@ def live_table(found: Table | View | StrangeTable) -> LiveTable:
     key = found.name()[-2], found.name()[-1]
     if isinstance(found, StrangeTable):
         # Nobody's, and of no format of ours: a conflict for who wants it, and no obstacle for others.
-        return LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
+        return catalog.LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
     spec = _view(key, found) if isinstance(found, View) else _table(key, found.metadata)
-    return LiveTable(spec, digest(spec), None if isinstance(found, View) else _changed_at(found.metadata))
+    return catalog.LiveTable(
+        spec, digest(spec), None if isinstance(found, View) else _changed_at(found.metadata)
+    )
 
 
 def _changed_at(metadata: TableMetadata) -> datetime | None:
@@ -378,16 +370,16 @@ Path = tuple[str, ...]
 _NESTED = (ListType, MapType, StructType)
 
 
-def obstacles(action: Action) -> Iterator[Obstacle]:
+def obstacles(action: catalog.Action) -> Iterator[catalog.Obstacle]:
     """What Iceberg cannot make of the table: files that are there could not be read by the new columns."""
     if action.before is None or action.after is None:
         return
     before, after = action.before.spec, action.after
     changed = [change for change in action.changes if not change.kept]
     for change in changed:
-        if change.field is ChangedField.TYPE:
+        if change.field is catalog.ChangedField.TYPE:
             yield from _no_way(change.name, change.before or "", change.after or "")
-    if any(change.field is ChangedField.PARTITIONS for change in changed):
+    if any(change.field is catalog.ChangedField.PARTITIONS for change in changed):
         yield from _keys(before, after)
 
 
@@ -396,7 +388,7 @@ _COLUMN = (
 )
 
 
-def _no_way(column: str, old: str, new: str) -> Iterator[Obstacle]:
+def _no_way(column: str, old: str, new: str) -> Iterator[catalog.Obstacle]:
     """The obstacle where a column of one type cannot become one of the other."""
     try:
         kinds = [iceberg_type(parse(text), count(1)) for text in (old, new)]
@@ -404,7 +396,7 @@ def _no_way(column: str, old: str, new: str) -> Iterator[Obstacle]:
     except NotAType as error:
         why = str(error)
     if why:
-        yield Obstacle(column, f"{column} cannot become {new}: {why}.", _COLUMN)
+        yield catalog.Obstacle(column, f"{column} cannot become {new}: {why}.", _COLUMN)
 
 
 def _stuck(old: IcebergType, new: IcebergType) -> Iterator[str]:
@@ -424,14 +416,14 @@ def _stuck(old: IcebergType, new: IcebergType) -> Iterator[str]:
         yield f"Iceberg widens numbers alone, and this is {ddl(old)}"
 
 
-def _keys(before: TableSpec, after: TableSpec) -> Iterator[Obstacle]:
+def _keys(before: TableSpec, after: TableSpec) -> Iterator[catalog.Obstacle]:
     """New keys come behind those that stay, in a table of Iceberg."""
     live = {key.name: key for key in before.partitions}
     wanted = [key.name for key in after.partitions]
     stay = [name for name in live if name in wanted]
     if wanted[: len(stay)] != stay:
         why = f"the partition keys {', '.join(live)} cannot become {', '.join(wanted)}: new ones come last."
-        yield Obstacle(wanted[0], why, "Let partitionKeyPosition begin with the keys that are there.")
+        yield catalog.Obstacle(wanted[0], why, "Let partitionKeyPosition begin with the keys that are there.")
     for key in after.partitions:
         there = live.get(key.name) or before.column(key.name)
         if there:
@@ -575,12 +567,12 @@ class Iceberg:
                 f"{_name(spec.key)}: {error}.", "Give the column another physicalType."
             ) from error
 
-    def read(self, database: str, name: str) -> LiveTable | None:
+    def read(self, database: str, name: str) -> catalog.LiveTable | None:
         with explained(f"read {database}.{name}"):
             found = self._load((database, name))
         return None if found is None else live_table(found)
 
-    def tables(self, database: str) -> list[LiveTable]:
+    def tables(self, database: str) -> list[catalog.LiveTable]:
         with explained(f"list the tables of {database}"):
             try:
                 names = [*self.rest.list_tables((database,)), *self.rest.list_views((database,))]
@@ -589,39 +581,39 @@ class Iceberg:
             found = [self._load((database, name[-1])) for name in sorted(names)]
         return [live_table(one) for one in found if one is not None]
 
-    def obstacles(self, action: Action) -> Iterable[Obstacle]:
+    def obstacles(self, action: catalog.Action) -> Iterable[catalog.Obstacle]:
         if action.after is None or action.after.format == VIEW:
             return ()
         return obstacles(action)
 
-    def apply(self, action: Action) -> None:
+    def apply(self, action: catalog.Action) -> None:
         with explained(f"write {_name(action.key)}"):
             found = self._load(action.key)
             live = None if found is None else live_table(found)
             seen = action.before.version if action.before else None
             if (live.version if live else None) != seen:
-                raise stale(*action.key)
+                raise catalog.stale(*action.key)
             try:
                 self._write(found, live, action.after)
             except (errors.CommitFailedException, errors.TableAlreadyExistsError) as error:
                 # Another has written between our reading and our writing: who asks compares.
-                raise stale(*action.key) from error
+                raise catalog.stale(*action.key) from error
             except UNKNOWN:
                 if not self._arrived(action):
                     raise
 
-    def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
+    def add_partition(self, database: str, name: str, values: catalog.Values, location: str) -> bool:
         if self.read(database, name) is None:
-            raise no_table(database, name)
+            raise catalog.no_table(database, name)
         raise _by_commits(database, name)
 
-    def place_of(self, database: str, name: str, values: Values) -> str | None:
+    def place_of(self, database: str, name: str, values: catalog.Values) -> str | None:
         raise _by_commits(database, name)
 
-    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+    def move_partition(self, database: str, name: str, values: catalog.Values, location: str) -> None:
         raise _by_commits(database, name)
 
-    def partitions(self, database: str, name: str) -> list[Partition]:
+    def partitions(self, database: str, name: str) -> list[catalog.Partition]:
         if self.read(database, name) is None:
             return []
         raise _by_commits(database, name)
@@ -640,7 +632,10 @@ class Iceberg:
             return StrangeTable(key)
 
     def _write(
-        self, found: Table | View | StrangeTable | None, live: LiveTable | None, after: TableSpec | None
+        self,
+        found: Table | View | StrangeTable | None,
+        live: catalog.LiveTable | None,
+        after: TableSpec | None,
     ) -> None:
         if found is None or live is None:
             if after is not None:
@@ -703,15 +698,15 @@ class Iceberg:
         url = self.rest.url("namespaces/{namespace}/views/{view}", namespace=database, view=name)
         answer = self.rest._session.post(url, json=commit)
         if answer.status_code == _CONFLICT:
-            raise stale(database, name)
+            raise catalog.stale(database, name)
         answer.raise_for_status()
 
-    def _arrived(self, action: Action) -> bool:
+    def _arrived(self, action: catalog.Action) -> bool:
         """Whether the catalog is as the action wants it, though nobody said that it was done."""
         found = self._load(action.key)
         if found is None or action.after is None:
             return found is None and action.after is None
-        left = changes(live_table(found).spec, action.after, None, own=self.formats)
+        left = catalog.changes(live_table(found).spec, action.after, None, own=self.formats)
         return all(change.kept for change in left)
 
 

@@ -15,21 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sqlalchemy import (
-    URL,
-    Column,
-    Connection,
-    Engine,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -73,7 +59,7 @@ _POSTGRES: tuple[tuple[str, str, str], ...] = (
 _UNREACHABLE = ("cannot be reached", "Check the host and the port in DQ_STORE_URL, and that it is running.")
 
 
-def place(url: URL) -> str:
+def place(url: sa.URL) -> str:
     """The store's name in messages: its file, or host, port and database; never the user or the password."""
     if url.get_backend_name() == "sqlite":
         return f"The store {url.database}"
@@ -81,12 +67,12 @@ def place(url: URL) -> str:
     return f"The store {url.database or 'of the user'} on {url.host or 'the local socket'}{port}"
 
 
-def address(url: URL) -> str:
+def address(url: sa.URL) -> str:
     """The store's URL as it may be shown: without the password, and without its query, which may hold one."""
     return url.set(query={}).render_as_string(hide_password=True)
 
 
-def explain(error: DBAPIError, url: URL) -> StoreError:
+def explain(error: DBAPIError, url: sa.URL) -> StoreError:
     """The StoreError to raise from `error`: the database's own words are left out, they may quote the URL."""
     what, mend = _look_up(error)
     return StoreError(f"{place(url)} {what}.", mend)
@@ -135,11 +121,11 @@ MIGRATIONS = files("dq.store.migrations")
 # Alembic keeps the migration that runs in globals of the process: two at once, of two stores, would mix.
 _MIGRATING = threading.Lock()
 # As Alembic makes it. Importing Alembic takes longer than creating all tables.
-_VERSION = Table(
+_VERSION = sa.Table(
     "alembic_version",
-    MetaData(),
-    Column("version_num", String(32), nullable=False),
-    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
 
@@ -175,14 +161,14 @@ def _copied(place: Traversable, to: Path) -> None:
             (to / one.name).write_bytes(one.read_bytes())
 
 
-def read(connection: Connection) -> str | None:
+def read(connection: sa.Connection) -> str | None:
     """The version of the database, in one SELECT; fails where no store was ever made."""
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
-def current(connection: Connection) -> str | None:
+def current(connection: sa.Connection) -> str | None:
     """The version of the database; None where no store was ever made."""
-    return read(connection) if inspect(connection).has_table("alembic_version") else None
+    return read(connection) if sa.inspect(connection).has_table("alembic_version") else None
 
 
 def is_older(found: str | None) -> bool:
@@ -200,7 +186,7 @@ def is_newer(found: str | None) -> bool:
     return found is not None and found > head()
 
 
-def upgrade(connection: Connection) -> None:
+def upgrade(connection: sa.Connection) -> None:
     """Bring the schema to head inside the open transaction: all of it or nothing.
 
     A new database gets the tables as they are declared, an older one the migrations that it lacks.
@@ -214,7 +200,7 @@ def upgrade(connection: Connection) -> None:
         migrate(connection)
 
 
-def migrate(connection: Connection) -> None:
+def migrate(connection: sa.Connection) -> None:
     """Run the migrations that the database lacks, inside the open transaction."""
     # Slow to import, and hardly ever needed.
     from alembic import command
@@ -248,10 +234,10 @@ class Store:
     reads in a write transaction decides on what is true. Keep write transactions short: no network inside.
     """
 
-    engine: Engine
+    engine: sa.Engine
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> Iterator[sa.Connection]:
         """A transaction that is committed at the end of the block, and rolled back if the block raises.
 
         Waits up to LOCK_SECONDS for other writers. Raises StoreError when the database fails.
@@ -262,7 +248,7 @@ class Store:
                 yield connection
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Iterator[sa.Connection]:
         """A snapshot: all reads of the block see one state. Raises StoreError when the database fails."""
         with _explained(self.engine.url), _connected(self.engine) as connection, connection.begin():
             yield connection
@@ -360,10 +346,10 @@ def _is_older(store: Store) -> bool:
     return is_older(found)
 
 
-def parse(url: str) -> URL:
+def parse(url: str) -> sa.URL:
     """The URL's parts. Raises UsageError, which quotes nothing of it, where a part could be another one."""
     try:
-        parsed = make_url(url)
+        parsed = sa.make_url(url)
         url.encode()
     except (ArgumentError, ValueError):
         # Not chained: the text of the cause may hold the password.
@@ -390,7 +376,7 @@ def parse(url: str) -> URL:
     return parsed
 
 
-def _sqlite(url: URL) -> Engine:
+def _sqlite(url: sa.URL) -> sa.Engine:
     folder = Path(str(url.database)).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -402,9 +388,9 @@ def _sqlite(url: URL) -> Engine:
     _make_private(str(url.database))
     # isolation_level None keeps the driver from starting transactions of its own, which it does too late.
     waits = {} if "timeout" in url.query else {"timeout": LOCK_SECONDS}
-    engine = create_engine(url, connect_args={"isolation_level": None, **waits})
+    engine = sa.create_engine(url, connect_args={"isolation_level": None, **waits})
 
-    @event.listens_for(engine, "connect")
+    @sa.event.listens_for(engine, "connect")
     def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
         cursor.execute("PRAGMA foreign_keys = ON")
@@ -417,8 +403,8 @@ def _sqlite(url: URL) -> Engine:
                 raise
         cursor.close()
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
         # A transaction that starts by reading cannot become a writer once another has written.
         writes = connection.get_execution_options().get("dq_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
@@ -434,13 +420,13 @@ def _make_private(file: str) -> None:
             os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _postgres(url: URL) -> Engine:
+def _postgres(url: sa.URL) -> sa.Engine:
     if find_spec("psycopg") is None:
         raise MissingTool("PostgreSQL needs psycopg, which is not installed.", install_command("postgres"))
-    engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
         if not connection.get_execution_options().get("dq_write", False):
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             return
@@ -452,7 +438,7 @@ def _postgres(url: URL) -> Engine:
     return engine
 
 
-def _connected(engine: Engine) -> Connection:
+def _connected(engine: sa.Engine) -> sa.Connection:
     try:
         return engine.connect()
     except (TypeError, ValueError):
@@ -461,7 +447,7 @@ def _connected(engine: Engine) -> Connection:
 
 
 @contextmanager
-def _explained(url: URL) -> Iterator[None]:
+def _explained(url: sa.URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:

@@ -11,20 +11,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import formatdate
 
-from dq.alerts.channel import (
-    Ambiguous,
-    Answer,
-    Blockage,
-    Capabilities,
-    Channel,
-    ChannelSetting,
-    Inspection,
-    MessagePlace,
-    NotSent,
-    Rejected,
-    Sender,
-    Sent,
-)
+from dq.alerts import channel
 from dq.alerts.channels._http import TIMEOUT_SECONDS, time_limit
 from dq.alerts.message import COMMAND, Message, about, colour, cut, ending, headline, lines, news
 from dq.contracts.access.access_policy import LOOPBACK, WEB, web_address
@@ -74,7 +61,7 @@ SUBMISSION, SMTPS = 587, 465
 _LIMIT_SECONDS = 30.0
 _SUBJECT = 180
 
-Failure = NotSent | Ambiguous | Rejected
+Failure = channel.NotSent | channel.Ambiguous | channel.Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +88,28 @@ class Email:
     limit_seconds: float = _LIMIT_SECONDS
     now: Callable[[], float] = time.time
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+    def create(
+        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
+    ) -> channel.Answer:
         subject = cut(headline(message), _SUBJECT)
         text = "\n".join([headline(message), "", *lines(message)])
         return self._send(target, message, key, (subject, text), below)
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
         text = "\n".join([headline(message), "", *news(message)])
         return self._send(receipt.place, message, key, ("", text), receipt)
 
     def _send(
-        self, target: str, message: Message, key: str, said: tuple[str, str], below: MessagePlace | None
-    ) -> Answer:
+        self,
+        target: str,
+        message: Message,
+        key: str,
+        said: tuple[str, str],
+        below: channel.MessagePlace | None,
+    ) -> channel.Answer:
         wrong = form_fault("email", target)
         if wrong is not None:
-            return Rejected(f"{wrong.message}. {wrong.mend}", Blockage.ROUTE)
+            return channel.Rejected(f"{wrong.message}. {wrong.mend}", channel.Blockage.ROUTE)
         subject, text = said
         # The subject of a thread never changes: some programs make threads of subjects.
         root, _, first = (below.root if below else "").partition(" ")
@@ -134,7 +128,9 @@ class Email:
         failure = _deliver(self.mailbox, target, mail, self.limit_seconds)
         if failure is not None:
             return failure
-        return Sent(MessagePlace(target, f"{own} {first or subject}", below.root if below else ""))
+        return channel.Sent(
+            channel.MessagePlace(target, f"{own} {first or subject}", below.root if below else "")
+        )
 
 
 def _deliver(mailbox: Mailbox, target: str, mail: EmailMessage, limit_seconds: float) -> Failure | None:
@@ -166,8 +162,8 @@ def _connect(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
     try:
         code, _ = server.connect(mailbox.host, mailbox.port)
     except (OSError, UnicodeError) as error:  # smtplib's own errors are OSErrors
-        return NotSent(f"no connection: {type(error).__name__}")
-    return None if code // 100 == 2 else _refused("the connection", code, Blockage.CHANNEL)
+        return channel.NotSent(f"no connection: {type(error).__name__}")
+    return None if code // 100 == 2 else _refused("the connection", code, channel.Blockage.CHANNEL)
 
 
 def _greet(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
@@ -180,17 +176,19 @@ def _greet(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
                 server.ehlo()
             elif mailbox.host not in LOOPBACK:
                 said = f"{mailbox.host} offers no STARTTLS, so mail and password would be sent in the clear"
-                return Rejected(said, Blockage.CHANNEL)
+                return channel.Rejected(said, channel.Blockage.CHANNEL)
         if mailbox.user:
             server.login(mailbox.user, mailbox.password)
     except smtplib.SMTPNotSupportedError:
-        return Rejected(f"{mailbox.host} offers no login", Blockage.CHANNEL)
+        return channel.Rejected(f"{mailbox.host} offers no login", channel.Blockage.CHANNEL)
     except smtplib.SMTPResponseException as error:
-        return _refused("the login" if server.esmtp_features else "EHLO", error.smtp_code, Blockage.CHANNEL)
+        return _refused(
+            "the login" if server.esmtp_features else "EHLO", error.smtp_code, channel.Blockage.CHANNEL
+        )
     except smtplib.SMTPException as error:
-        return NotSent(type(error).__name__)
+        return channel.NotSent(type(error).__name__)
     except (OSError, ValueError) as error:
-        return NotSent(f"no connection: {type(error).__name__}")
+        return channel.NotSent(f"no connection: {type(error).__name__}")
     return None
 
 
@@ -199,11 +197,11 @@ def _address(server: smtplib.SMTP, sender: str, target: str) -> Failure | None:
     try:
         code, _ = server.mail(sender)
         if code // 100 != 2:
-            return _refused("the sender", code, Blockage.CHANNEL)
+            return _refused("the sender", code, channel.Blockage.CHANNEL)
         code, _ = server.rcpt(target)
-        return None if code // 100 == 2 else _refused("the recipient", code, Blockage.ROUTE)
+        return None if code // 100 == 2 else _refused("the recipient", code, channel.Blockage.ROUTE)
     except (OSError, ValueError) as error:
-        return NotSent(f"no connection: {type(error).__name__}")
+        return channel.NotSent(f"no connection: {type(error).__name__}")
 
 
 def _hand_over(server: smtplib.SMTP, mail: EmailMessage) -> Failure | None:
@@ -211,26 +209,26 @@ def _hand_over(server: smtplib.SMTP, mail: EmailMessage) -> Failure | None:
     try:
         code, _ = server.data(mail.as_bytes(policy=SMTP))
     except smtplib.SMTPDataError as error:
-        return _refused("the message", error.smtp_code, Blockage.MESSAGE)
+        return _refused("the message", error.smtp_code, channel.Blockage.MESSAGE)
     except (OSError, ValueError) as error:
-        return Ambiguous(f"no answer: {type(error).__name__}")
-    return None if code // 100 == 2 else _refused("the message", code, Blockage.MESSAGE)
+        return channel.Ambiguous(f"no answer: {type(error).__name__}")
+    return None if code // 100 == 2 else _refused("the message", code, channel.Blockage.MESSAGE)
 
 
-def _refused(what: str, code: int, scope: Blockage) -> Failure:
+def _refused(what: str, code: int, scope: channel.Blockage) -> Failure:
     # 4xx is for now, 5xx for good; 421 closes the channel. The server's words are not for our logs.
     said = f"the server refuses {what}: {code}"
     if 400 <= code < 500:
-        return NotSent(said, None, Blockage.CHANNEL if code == 421 else scope)
-    return Rejected(said, scope)
+        return channel.NotSent(said, None, channel.Blockage.CHANNEL if code == 421 else scope)
+    return channel.Rejected(said, scope)
 
 
-def open_email(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+def open_email(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
     """A sender over the operator's server. `write` is not used."""
     return Email(_mailbox(settings))
 
 
-def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+def inspect(settings: Mapping[str, str]) -> list[channel.Inspection]:
     """Whether the server is there, speaks TLS and takes the login."""
     mailbox = _mailbox(settings)
     server, place = _server(mailbox), f"{mailbox.host}:{mailbox.port}"
@@ -239,14 +237,16 @@ def inspect(settings: Mapping[str, str]) -> list[Inspection]:
             failure = _connect(server, mailbox)
             if failure is not None:
                 mend = "Mend DQ_SMTP_HOST and DQ_SMTP_PORT."
-                return [Inspection(False, f"{place}: {failure.reason}", mend)]
+                return [channel.Inspection(False, f"{place}: {failure.reason}", mend)]
             failure = _greet(server, mailbox)
     finally:
         server.close()
     if failure is not None:
-        return [Inspection(False, f"{place}: {failure.reason}", "Mend DQ_SMTP_USER and DQ_SMTP_PASSWORD.")]
+        return [
+            channel.Inspection(False, f"{place}: {failure.reason}", "Mend DQ_SMTP_USER and DQ_SMTP_PASSWORD.")
+        ]
     did = "took the login" if mailbox.user else "wants no login"
-    return [Inspection(True, f"{place} {did}")]
+    return [channel.Inspection(True, f"{place} {did}")]
 
 
 def _mailbox(settings: Mapping[str, str]) -> Mailbox:
@@ -266,17 +266,21 @@ def _mailbox(settings: Mapping[str, str]) -> Mailbox:
     return Mailbox(given["host"], int(port), given["from"], given["user"], given["password"])
 
 
-CHANNEL = Channel(
+CHANNEL = channel.Channel(
     id="email",
     summary="Mail over SMTP, a thread for each incident. At least once; a repeat has the same Message-ID.",
-    can=Capabilities(thread=True, update=False, reconcile=False, folds=True),
+    can=channel.Capabilities(thread=True, update=False, reconcile=False, folds=True),
     make=open_email,
     settings=(
-        ChannelSetting("host", "DQ_SMTP_HOST", "The mail server."),
-        ChannelSetting("port", "DQ_SMTP_PORT", f"Its port; {SUBMISSION} with STARTTLS, {SMTPS} with TLS."),
-        ChannelSetting("from", "DQ_SMTP_FROM", "Who writes."),
-        ChannelSetting("user", "DQ_SMTP_USER", "Who logs in at the mail server."),
-        ChannelSetting("password", "DQ_SMTP_PASSWORD", "The password at the mail server.", secret=True),
+        channel.ChannelSetting("host", "DQ_SMTP_HOST", "The mail server."),
+        channel.ChannelSetting(
+            "port", "DQ_SMTP_PORT", f"Its port; {SUBMISSION} with STARTTLS, {SMTPS} with TLS."
+        ),
+        channel.ChannelSetting("from", "DQ_SMTP_FROM", "Who writes."),
+        channel.ChannelSetting("user", "DQ_SMTP_USER", "Who logs in at the mail server."),
+        channel.ChannelSetting(
+            "password", "DQ_SMTP_PASSWORD", "The password at the mail server.", secret=True
+        ),
     ),
     inspect=inspect,
 )

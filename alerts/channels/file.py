@@ -12,18 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from dq.alerts.channel import (
-    Answer,
-    Blockage,
-    Capabilities,
-    Channel,
-    Look,
-    MessagePlace,
-    NotHeld,
-    NotSent,
-    Rejected,
-    Sent,
-)
+from dq.alerts import channel
 from dq.alerts.message import Message, as_dict
 from dq.contracts.outcome import in_json
 
@@ -53,31 +42,33 @@ class AlertFile:
 
     indexes: dict[str, _Index] = field(default_factory=dict, repr=False)
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+    def create(
+        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
+    ) -> channel.Answer:
         return self._append(target, message, "create", key)
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+    def update(self, receipt: channel.MessagePlace, message: Message) -> channel.Answer:
         # Level-triggered: the same revision may be written again only after another one.
         key = f"{message.incident}/update/{message.revision}"
         return self._append(receipt.place, message, "update", key)
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
         return self._append(receipt.place, message, "reply", key)
 
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
+    def find(self, target: str, key: str, since: datetime, root: channel.MessagePlace | None) -> channel.Look:
         try:
             with _opened(Path(target), os.O_RDONLY) as descriptor:
                 held = key in self._keys(target, descriptor)
         except FileNotFoundError:
-            return NotHeld()
+            return channel.NotHeld()
         except OSError as error:
-            return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
-        return Sent(MessagePlace(target, key)) if held else NotHeld()
+            return channel.Rejected(f"{target}: {error.strerror}", channel.Blockage.ROUTE)
+        return channel.Sent(channel.MessagePlace(target, key)) if held else channel.NotHeld()
 
-    def retract(self, receipt: MessagePlace) -> None:
+    def retract(self, receipt: channel.MessagePlace) -> None:
         """Each key is written once, so there is no second copy."""
 
-    def _append(self, target: str, message: Message, operation: str, key: str) -> Answer:
+    def _append(self, target: str, message: Message, operation: str, key: str) -> channel.Answer:
         path = Path(target)
         line = in_json(json.dumps({"key": key, "operation": operation, **as_dict(message)}))
         try:
@@ -87,10 +78,10 @@ class AlertFile:
                     _write(descriptor, line)
         except OSError as error:
             if error.errno in _BROKEN:
-                return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
+                return channel.Rejected(f"{target}: {error.strerror}", channel.Blockage.ROUTE)
             # A full disk, a share that went away: half a line is no line.
-            return NotSent(f"{target}: {error.strerror}", None, Blockage.ROUTE)
-        return Sent(MessagePlace(target, key))
+            return channel.NotSent(f"{target}: {error.strerror}", None, channel.Blockage.ROUTE)
+        return channel.Sent(channel.MessagePlace(target, key))
 
     def _keys(self, target: str, descriptor: int) -> set[str]:
         """The keys of all whole lines of a file that is open."""
@@ -151,9 +142,9 @@ def _key(line: bytes) -> tuple[str, ...]:
     return (key,) if isinstance(key, str) else ()
 
 
-CHANNEL = Channel(
+CHANNEL = channel.Channel(
     id="file",
     summary="Lines of JSON, appended to the file that the route names.",
-    can=Capabilities(thread=True, update=True, reconcile=True),
+    can=channel.Capabilities(thread=True, update=True, reconcile=True),
     make=lambda settings, write: AlertFile(),
 )

@@ -11,18 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dq.alerts.channel import (
-    Ambiguous,
-    Answer,
-    Blockage,
-    Capabilities,
-    Channel,
-    ChannelSetting,
-    MessagePlace,
-    NotSent,
-    Rejected,
-    Sender,
-)
+from dq.alerts import channel
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
@@ -40,31 +29,33 @@ class PagerDuty:
     keys: Mapping[str, str] = field(repr=False)
     url: str = field(repr=False)
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+    def create(
+        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
+    ) -> channel.Answer:
         return self._send(target, message)
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+    def update(self, receipt: channel.MessagePlace, message: Message) -> channel.Answer:
         return self._send(receipt.place, message)
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
         return self._send(receipt.place, message)
 
-    def _send(self, target: str, message: Message) -> Answer:
+    def _send(self, target: str, message: Message) -> channel.Answer:
         routing_key = self.keys.get(target)
         if routing_key is None:
             said = f"nothing says which service {target!r} is. Set {_KEY.of(target)}"
-            return Rejected(said, Blockage.ROUTE)
+            return channel.Rejected(said, channel.Blockage.ROUTE)
         body = json.dumps({"routing_key": routing_key, **_event(message)}).encode()
-        answer = _http.send(self.url, body, MessagePlace(target, message.incident), _failure)
+        answer = _http.send(self.url, body, channel.MessagePlace(target, message.incident), _failure)
         # Whether it arrived does not matter: the next one with the same dedup_key changes nothing.
-        return NotSent(answer.reason) if isinstance(answer, Ambiguous) else answer
+        return channel.NotSent(answer.reason) if isinstance(answer, channel.Ambiguous) else answer
 
 
-def _failure(response: _http.Response) -> NotSent | Ambiguous | Rejected | None:
+def _failure(response: _http.Response) -> channel.NotSent | channel.Ambiguous | channel.Rejected | None:
     if response.status == 202:
         return None
     # Something between us and PagerDuty may answer for it.
-    return Ambiguous(f"HTTP {response.status}") if response.status < 300 else _http.refusal(response)
+    return channel.Ambiguous(f"HTTP {response.status}") if response.status < 300 else _http.refusal(response)
 
 
 def _event(message: Message) -> dict[str, object]:
@@ -90,7 +81,7 @@ def _event(message: Message) -> dict[str, object]:
     }
 
 
-def open_pagerduty(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+def open_pagerduty(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
     """A sender for all services. `write` is not used."""
     keys, url = _http.values(_KEY, settings), settings.get("url", "").strip() or _ENQUEUE
     if not keys:
@@ -113,14 +104,14 @@ _KEY = _http.named_secret(
     "key", "DQ_PAGERDUTY_KEY_", "The routing key of a PagerDuty service (Events API v2)"
 )
 
-CHANNEL = Channel(
+CHANNEL = channel.Channel(
     id="pagerduty",
     summary="An alert in PagerDuty for each incident, which acknowledges and ends with it.",
-    can=Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
+    can=channel.Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
     make=open_pagerduty,
     settings=(
         _KEY,
-        ChannelSetting(
+        channel.ChannelSetting(
             "url", "DQ_PAGERDUTY_URL", "Another address of PagerDuty's Events API, such as the EU's."
         ),
     ),

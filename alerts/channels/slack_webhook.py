@@ -9,18 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dq.alerts.channel import (
-    Ambiguous,
-    Answer,
-    Blockage,
-    Capabilities,
-    Channel,
-    MessagePlace,
-    NotSent,
-    Rejected,
-    Sender,
-    Sent,
-)
+from dq.alerts import channel
 from dq.alerts.channels import _http
 from dq.alerts.channels.slack import PLAIN, plain, rich
 from dq.alerts.message import Message, headline, news
@@ -39,35 +28,37 @@ class SlackWebhook:
 
     urls: Mapping[str, str] = field(repr=False)
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+    def create(
+        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
+    ) -> channel.Answer:
         answer = self._post(target, rich(message), key)
-        if not isinstance(answer, Rejected) or answer.scope is not Blockage.MESSAGE:
+        if not isinstance(answer, channel.Rejected) or answer.scope is not channel.Blockage.MESSAGE:
             return answer
         again = self._post(target, plain(message), key)
         note = f"sent as plain text, because Slack said {answer.reason}"
-        return Sent(again.receipt, note) if isinstance(again, Sent) else again
+        return channel.Sent(again.receipt, note) if isinstance(again, channel.Sent) else again
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
         text = "\n".join([headline(message), *news(message)])
         return self._post(receipt.place, {"text": slack(text, PLAIN)}, key)
 
-    def _post(self, target: str, said: Mapping[str, object], key: str) -> Answer:
+    def _post(self, target: str, said: Mapping[str, object], key: str) -> channel.Answer:
         url = _http.address(_URL, self.urls, target)
         body = json.dumps({**said, "unfurl_links": False, "unfurl_media": False}).encode()
-        return _http.send(url, body, MessagePlace(target, key), _failure)
+        return _http.send(url, body, channel.MessagePlace(target, key), _failure)
 
 
-def _failure(response: _http.Response) -> NotSent | Ambiguous | Rejected | None:
+def _failure(response: _http.Response) -> channel.NotSent | channel.Ambiguous | channel.Rejected | None:
     word = response.body[:80].decode(errors="replace").strip()
     if response.status == 200:
         # Something between us and Slack may answer for it.
-        return None if word == "ok" else Ambiguous("HTTP 200 and no answer of Slack's")
+        return None if word == "ok" else channel.Ambiguous("HTTP 200 and no answer of Slack's")
     if response.status == 400 and word in _OUR_FAULT:
-        return Rejected(word, Blockage.MESSAGE)
+        return channel.Rejected(word, channel.Blockage.MESSAGE)
     return _http.refusal(response)
 
 
-def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
     """A sender for all incoming webhooks. `write` is not used."""
     urls = _http.values(_URL, settings)
     if not urls:
@@ -80,10 +71,10 @@ def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], objec
 
 _URL = _http.named_secret("url", "DQ_SLACK_WEBHOOK_URL_", "An incoming webhook of Slack's")
 
-CHANNEL = Channel(
+CHANNEL = channel.Channel(
     id="slack-webhook",
     summary="Messages through an incoming webhook of Slack's. At least once, and none is changed.",
-    can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=1.0),
+    can=channel.Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=1.0),
     make=open_slack_webhook,
     settings=(_URL,),
     inspect=_http.inspecting("slack-webhook", open_slack_webhook, _URL),

@@ -12,16 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from dq.alerts.channel import (
-    Ambiguous,
-    Answer,
-    Capabilities,
-    Channel,
-    MessagePlace,
-    NotSent,
-    Rejected,
-    Sender,
-)
+from dq.alerts import channel
 from dq.alerts.channels import _http
 from dq.alerts.message import COMMAND, NAMED, Message, about, colour, ending, headline, news
 from dq.contracts.access.access_policy import web_address
@@ -40,18 +31,20 @@ class Teams:
 
     urls: Mapping[str, str] = field(repr=False)
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+    def create(
+        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
+    ) -> channel.Answer:
         return self._post(target, _within_limit(message), key)
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
         return self._post(receipt.place, _card([_title(message), *map(_line, news(message))]), key)
 
-    def _post(self, target: str, body: bytes, key: str) -> Answer:
+    def _post(self, target: str, body: bytes, key: str) -> channel.Answer:
         url = _http.address(_URL, self.urls, target)
-        return _http.send(url, body, MessagePlace(target, key), _failure)
+        return _http.send(url, body, channel.MessagePlace(target, key), _failure)
 
 
-def _failure(response: _http.Response) -> NotSent | Ambiguous | Rejected | None:
+def _failure(response: _http.Response) -> channel.NotSent | channel.Ambiguous | channel.Rejected | None:
     failure, refused = _http.unless_taken(response), _TEAMS_REFUSED.search(response.body)
     return failure or (_http.refusal(replace(response, status=int(refused[1]))) if refused else None)
 
@@ -116,7 +109,7 @@ def _links(message: Message) -> list[dict[str, object]]:
     ]
 
 
-def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
     """A sender for all workflows. `write` is not used."""
     urls = _http.values(_URL, settings)
     if not urls:
@@ -129,10 +122,10 @@ def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> S
 
 _URL = _http.named_secret("url", "DQ_TEAMS_URL_", "The URL of a Teams workflow")
 
-CHANNEL = Channel(
+CHANNEL = channel.Channel(
     id="teams",
     summary="Adaptive Cards in Microsoft Teams through a workflow. At least once, and none is changed.",
-    can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=0.5),
+    can=channel.Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=0.5),
     make=open_teams,
     settings=(_URL,),
     inspect=_http.inspecting("teams", open_teams, _URL),

@@ -9,16 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dq.alerts.channel import (
-    Answer,
-    Blockage,
-    Capabilities,
-    Channel,
-    ChannelSetting,
-    MessagePlace,
-    Rejected,
-    Sender,
-)
+from dq.alerts import channel
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import MAX_VALUE, Message, as_dict, cut
@@ -82,29 +73,31 @@ class Webhook:
     hosts: Sequence[str] = ()
     now: Callable[[], float] = time.time
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+    def create(
+        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
+    ) -> channel.Answer:
         return self._post(target, message, "created", key)
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+    def update(self, receipt: channel.MessagePlace, message: Message) -> channel.Answer:
         key = f"{message.incident}/update/{message.revision}"
         return self._post(receipt.place, message, "updated", key)
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
         return self._post(receipt.place, message, "step", key)
 
-    def _post(self, target: str, message: Message, event: str, key: str) -> Answer:
+    def _post(self, target: str, message: Message, event: str, key: str) -> channel.Answer:
         url = self._url(target)
         body = json.dumps(_body(message, event, key)).encode()
         signed = signature(self.secrets.get(target, self.secret), int(self.now()), body)
         headers = {IDEMPOTENCY: key, SIGNATURE: signed}
-        return _http.send(url, body, MessagePlace(target, key), _http.unless_taken, headers)
+        return _http.send(url, body, channel.MessagePlace(target, key), _http.unless_taken, headers)
 
-    def _url(self, target: str) -> str | Rejected:
+    def _url(self, target: str) -> str | channel.Rejected:
         if "://" not in target:
             return _http.address(_URL, self.urls, target)
         wrong = _http.unsafe(target)
         if wrong or not host_allowed(target, self.hosts):
-            return Rejected(wrong or "its host is not in DQ_WEBHOOK_HOSTS", Blockage.ROUTE)
+            return channel.Rejected(wrong or "its host is not in DQ_WEBHOOK_HOSTS", channel.Blockage.ROUTE)
         return target
 
 
@@ -127,7 +120,7 @@ def _body(message: Message, event: str, key: str) -> dict[str, object]:
     }
 
 
-def open_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+def open_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
     """A sender for all webhooks. `write` is not used."""
     urls, secret = _http.values(_URL, settings), settings.get("secret", "").strip()
     if len(secret) < LEAST_SECRET:
@@ -140,20 +133,22 @@ def open_webhook(settings: Mapping[str, str], write: Callable[[str], object]) ->
 
 
 _URL = _http.named_secret("url", "DQ_WEBHOOK_URL_", "The address of a webhook")
-_OWN_SECRET = ChannelSetting(
+_OWN_SECRET = channel.ChannelSetting(
     "own_secret", "DQ_WEBHOOK_SECRET_", "Another secret for one of them.", secret=True, each=True
 )
 
-CHANNEL = Channel(
+CHANNEL = channel.Channel(
     id="webhook",
     summary="Signed JSON, posted to an address of yours. At least once; a repeat has the same id.",
-    can=Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
+    can=channel.Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
     make=open_webhook,
     settings=(
-        ChannelSetting("secret", "DQ_WEBHOOK_SECRET", "Signs what webhooks are sent.", secret=True),
+        channel.ChannelSetting("secret", "DQ_WEBHOOK_SECRET", "Signs what webhooks are sent.", secret=True),
         _OWN_SECRET,
         _URL,
-        ChannelSetting("hosts", "DQ_WEBHOOK_HOSTS", "Hosts to whose https:// URLs contracts may send."),
+        channel.ChannelSetting(
+            "hosts", "DQ_WEBHOOK_HOSTS", "Hosts to whose https:// URLs contracts may send."
+        ),
     ),
     inspect=_http.inspecting("webhook", open_webhook, _URL),
 )

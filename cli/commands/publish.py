@@ -14,16 +14,8 @@ from dq.cli.context import ACCOUNT, CATALOG, ROLE
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import UsageError, counted
 from dq.lake.storage import partition_folder
+from dq.operations import publish
 from dq.operations.openlineage import recording
-from dq.operations.publish import (
-    Audited,
-    CatalogChoice,
-    Delivered,
-    PublishRequest,
-    as_row,
-    deliver,
-    send_pending,
-)
 from dq.operations.publish import audit as audit_staged
 from dq.operations.registry_files import chosen, load
 from dq.operations.runtime.context import World, here, instant
@@ -92,17 +84,17 @@ def command(
         raise UsageError("Which contract's delivery?", "Name its file, or write --pending.")
     world = here(as_of, [contract])
     document, one = chosen(load([contract], world.note), object)
-    given = PublishRequest(
+    given = publish.PublishRequest(
         _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )
-    choice = CatalogChoice(catalog, role_arn, catalog_id)
+    choice = publish.CatalogChoice(catalog, role_arn, catalog_id)
     mended: tuple[str, ...] = ()
     source = check_output.source("dq publish --audit", [document], server, world.now(), audit or "")
     with recording(world, [document], server) as events:
         if audit is not None:
             found = _audited(world, document, one, given, choice, audit, format, source, events)
             given, mended = found.request, found.mended
-        done = deliver(world, document, one, given, choice)
+        done = publish.deliver(world, document, one, given, choice)
         if events and done.published.done:
             event = done.published.event
             events.published(document, one, event.id, event.publication.rows, audit)
@@ -125,13 +117,13 @@ def _audited(
     world: World,
     contract: Contract,
     one: SchemaObject,
-    given: PublishRequest,
-    choice: CatalogChoice,
+    given: publish.PublishRequest,
+    choice: publish.CatalogChoice,
     staged: str,
     format: output.ResultFormat,
     source: check_output.Source,
     events: Recording | None,
-) -> Audited:
+) -> publish.Audited:
     """What is staged, to be published; ends the command where that breaks the contract."""
     with nullcontext() if events is None else events.audited(contract, one, given.partition, staged) as ended:
         found = audit_staged(world, contract, one, given, choice, staged)
@@ -162,9 +154,9 @@ def _audited(
 def _send_pending(world: World, contract: Path | None, format: output.ResultFormat) -> None:
     if contract is not None:
         raise UsageError("--pending is of all contracts.", "Leave the contract out.")
-    sent, left = send_pending(world)
+    sent, left = publish.send_pending(world)
     if format is output.ResultFormat.JSON:
-        output.as_json({"sent": sent, "waiting": [as_row(one) for one in left]})
+        output.as_json({"sent": sent, "waiting": [publish.as_row(one) for one in left]})
     else:
         output.line(f"{sent} sent, {sum(one.number for one in left)} waiting.")
         for one in left:
@@ -173,7 +165,7 @@ def _send_pending(world: World, contract: Path | None, format: output.ResultForm
         raise typer.Exit(4)
 
 
-def _show(contract: str, done: Delivered, mended: Sequence[str], line: Callable[[str], None]) -> None:
+def _show(contract: str, done: publish.Delivered, mended: Sequence[str], line: Callable[[str], None]) -> None:
     event = done.published.event
     what = partition_folder(event.publication.values) or "the snapshot"
     if event.revision > 1:

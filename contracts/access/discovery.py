@@ -15,18 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dq.contracts.access import files
-from dq.contracts.access.files import (
-    MAX_BYTES,
-    POLICY_FILE,
-    FileRefused,
-    Found,
-    NotPlain,
-    explained,
-    looked_at,
-    named,
-    shown,
-    unreadable,
-)
 from dq.contracts.odcs import OTHER, is_contract, looks_like
 from dq.contracts.outcome import Unreadable
 
@@ -49,7 +37,7 @@ MAX_SEEN = 500_000
 class PassedOver:
     """A YAML file that is no contract, and what it seems to be; `OTHER` where nobody knows."""
 
-    file: Found
+    file: files.Found
     kind: str
 
 
@@ -57,11 +45,11 @@ class PassedOver:
 class Discovery:
     """The contract files at some paths, each once, in order, and what else was there."""
 
-    contracts: tuple[Found, ...]
+    contracts: tuple[files.Found, ...]
     passed: tuple[PassedOver, ...] = ()
 
 
-def find(paths: Iterable[Path]) -> list[Found]:
+def find(paths: Iterable[Path]) -> list[files.Found]:
     """The contract files of `discover`."""
     return list(discover(paths).contracts)
 
@@ -74,14 +62,14 @@ def discover(paths: Iterable[Path]) -> Discovery:
     read, for nobody knows what it is. Raises Unreadable for a path that is not there, for more than
     MAX_FILES contracts, and for a folder without any: an empty answer must not look like a clean one.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, files.Found] = {}
     passed: dict[str, PassedOver] = {}
     for path in paths:
-        here = below(path) if _is_folder(path) else Discovery((named(path),))
+        here = below(path) if _is_folder(path) else Discovery((files.named(path),))
         if not here.contracts:
             others = f" {told(here.passed)}" if here.passed else ""
             raise Unreadable(
-                f"{shown(path)} holds no contract.{others}",
+                f"{files.shown(path)} holds no contract.{others}",
                 f"A contract says 'kind: DataContract', or its name ends in {ENDING}; 'dq init' writes the"
                 " first one. Links are not followed.",
             )
@@ -111,7 +99,7 @@ def told(passed: Iterable[PassedOver]) -> str:
 
 def below(root: Path) -> Discovery:
     """The contracts below a folder, in order, as `discover` finds them; none is no error."""
-    contracts: list[Found] = []
+    contracts: list[files.Found] = []
     passed: list[PassedOver] = []
     for one, data in candidates(root):
         if data is None or is_contract(data):
@@ -120,13 +108,13 @@ def below(root: Path) -> Discovery:
             passed.append(PassedOver(one, looks_like(data)))
         if len(contracts) > MAX_FILES:
             mend = "Name folders with fewer of them, one after another."
-            raise Unreadable(f"{shown(root)} holds more than {MAX_FILES:,} contracts.", mend)
+            raise Unreadable(f"{files.shown(root)} holds more than {MAX_FILES:,} contracts.", mend)
     return Discovery(
         tuple(sorted(contracts, key=_steps)), tuple(sorted(passed, key=lambda one: _steps(one.file)))
     )
 
 
-def candidates(root: Path) -> Iterator[tuple[Found, bytes | None]]:
+def candidates(root: Path) -> Iterator[tuple[files.Found, bytes | None]]:
     """What may be a contract below a folder: with None what is one by its name, or cannot be read.
 
     With every other YAML file come its bytes. Links, pipes and folders of such names are left out.
@@ -136,19 +124,19 @@ def candidates(root: Path) -> Iterator[tuple[Found, bytes | None]]:
             yield one, None
             continue
         try:
-            with explained(one):
+            with files.explained(one):
                 if stat.S_ISREG(files.look(folder, name).st_mode):
-                    yield one, looked_at(folder, name, MAX_BYTES)
-        except FileRefused as refused:
-            yield Found(one.root, one.name, refused), None
+                    yield one, files.looked_at(folder, name, files.MAX_BYTES)
+        except files.FileRefused as refused:
+            yield files.Found(one.root, one.name, refused), None
 
 
-def called(root: Path, name: str) -> list[Found]:
+def called(root: Path, name: str) -> list[files.Found]:
     """What has this name below a folder, in order, and the folders that cannot be read."""
     return sorted((one for one, _, _ in _walk(root, lambda other: other == name)), key=_steps)
 
 
-def subscriptions(root: Path) -> list[Found]:
+def subscriptions(root: Path) -> list[files.Found]:
     """The subscription files of a registry, by their names below its root, in order; none without a folder.
 
     A folder that is a link comes as one refused file: it may lead anywhere. So does a file in its place.
@@ -158,15 +146,17 @@ def subscriptions(root: Path) -> list[Found]:
         return []
     if top.is_symlink() or not top.is_dir():
         return [
-            Found(root, SUBSCRIPTIONS, _no_folder(shown(top), "a link" if top.is_symlink() else "a file"))
+            files.Found(
+                root, SUBSCRIPTIONS, _no_folder(files.shown(top), "a link" if top.is_symlink() else "a file")
+            )
         ]
     inside = _walk(top, lambda name: name.endswith(YAML) and not called_contract(name), links=True)
-    found = [Found(root, f"{SUBSCRIPTIONS}/{one.name}", one.refused) for one, _, _ in inside]
+    found = [files.Found(root, f"{SUBSCRIPTIONS}/{one.name}", one.refused) for one, _, _ in inside]
     return sorted(found, key=_steps)
 
 
-def _no_folder(shown: str, what: str) -> NotPlain:
-    return NotPlain(f"{shown} is {what}.", "Put the folder itself there.")
+def _no_folder(shown: str, what: str) -> files.NotPlain:
+    return files.NotPlain(f"{shown} is {what}.", "Put the folder itself there.")
 
 
 def called_contract(name: str) -> bool:
@@ -184,17 +174,19 @@ def _entered(folder: str) -> bool:
     return folder == ".." or not (folder.startswith(".") or folder in NOT_ENTERED)
 
 
-def _steps(one: Found) -> list[str]:
+def _steps(one: files.Found) -> list[str]:
     return one.name.split("/")
 
 
-def _is_ours(one: Found) -> bool:
+def _is_ours(one: files.Found) -> bool:
     """Whether it is what dq reads besides contracts: a policy, or a subscription where a registry begins."""
     *folders, last = one.name.split("/")
-    if last == POLICY_FILE:
+    if last == files.POLICY_FILE:
         return True
     above = [Path(one.root, *folders[:at]) for at, name in enumerate(folders) if name == SUBSCRIPTIONS]
-    return folders[:1] == [SUBSCRIPTIONS] or any(os.path.lexists(place / POLICY_FILE) for place in above)
+    return folders[:1] == [SUBSCRIPTIONS] or any(
+        os.path.lexists(place / files.POLICY_FILE) for place in above
+    )
 
 
 def _is_folder(path: Path) -> bool:
@@ -205,12 +197,12 @@ def _is_folder(path: Path) -> bool:
         return stat.S_ISDIR(mode) or (path.is_dir() and not called_contract(path.name))
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         mend = "Name a contract file or a folder of contracts."
-        raise Unreadable(f"{shown(path)} does not exist.", mend) from error
+        raise Unreadable(f"{files.shown(path)} does not exist.", mend) from error
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise files.unreadable(path, error) from error
 
 
-Seen = tuple[Found, files.Folder | None, str]
+Seen = tuple[files.Found, files.Folder | None, str]
 
 
 def _walk(root: Path, wanted: Callable[[str], bool], *, links: bool = False) -> Iterator[Seen]:
@@ -229,30 +221,34 @@ def _walk(root: Path, wanted: Callable[[str], bool], *, links: bool = False) -> 
                 seen += 1
                 if seen > MAX_SEEN:
                     mend = "Name the folder of the contracts."
-                    raise Unreadable(f"{shown(root)} holds more than {MAX_SEEN:,} files.", mend)
+                    raise Unreadable(f"{files.shown(root)} holds more than {MAX_SEEN:,} files.", mend)
                 if entry.name.startswith("."):
                     continue
                 if wanted(entry.name):
-                    yield Found(root, above + entry.name), held, entry.name
+                    yield files.Found(root, above + entry.name), held, entry.name
                 elif links and entry.is_symlink() and entry.is_dir():
-                    one = Found(root, above + entry.name)
-                    yield Found(root, one.name, _no_folder(str(one), "a link")), None, entry.name
+                    one = files.Found(root, above + entry.name)
+                    yield files.Found(root, one.name, _no_folder(str(one), "a link")), None, entry.name
                 if _entered(entry.name) and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
         for name in folders:
             yield from enter(held, name, above + name, depth + 1)
 
     def enter(held: files.Folder, name: str, way: str, depth: int) -> Iterator[Seen]:
-        one = Found(root, way)
+        one = files.Found(root, way)
         if depth > MAX_DEPTH:
             message = f"{one} lies more than {MAX_DEPTH} folders deep and is not read."
-            yield Found(root, way, FileRefused(message, "Keep contracts in fewer folders.")), None, name
+            yield (
+                files.Found(root, way, files.FileRefused(message, "Keep contracts in fewer folders.")),
+                None,
+                name,
+            )
             return
         try:
-            with explained(one), files.inside(held, name) as inner:
+            with files.explained(one), files.inside(held, name) as inner:
                 yield from walk(inner, f"{way}/", depth)
-        except FileRefused as refused:
-            yield Found(root, way, refused), None, name
+        except files.FileRefused as refused:
+            yield files.Found(root, way, refused), None, name
 
-    with explained(Found(root, ".")), files.open_folder(root) as held:
+    with files.explained(files.Found(root, ".")), files.open_folder(root) as held:
         yield from walk(held, "", 0)

@@ -13,25 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.dataquality.clauses.metric_rule import (
-    ColumnMeasure,
-    Found,
-    MeasureAsked,
-    Nothing,
-    asks,
-    kind_of,
-    summed,
-    then,
-)
+from dq.dataquality.clauses import metric_rule
 from dq.dataquality.model.metric import Failure, Value
 
 
-def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
-    found = summed(answers)
+def number(_asked: metric_rule.MeasureAsked, answers: Sequence[Value]) -> metric_rule.Found:
+    found = metric_rule.summed(answers)
     if isinstance(found, Failure):
         return found
     total, values = found
-    return total / values if values else Nothing("no values")
+    return total / values if values else metric_rule.Nothing("no values")
 
 
-CHECK = kind_of("mean", __doc__, ColumnMeasure(asks, number, then))
+CHECK = metric_rule.kind_of(
+    "mean", __doc__, metric_rule.ColumnMeasure(metric_rule.asks, number, metric_rule.then)
+)

@@ -16,20 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dq.dataquality.clauses.metric_rule import (
-    ColumnMeasure,
-    Found,
-    MeasureAsked,
-    Nothing,
-    Question,
-    exact,
-    integer,
-    kind_of,
-    nans,
-    not_a_number,
-    present,
-    value_of,
-)
+from dq.dataquality.clauses import metric_rule
 from dq.dataquality.model.metric import Aggregate, Failure, Value
 from dq.dataquality.model.predicate import Predicate
 
@@ -37,35 +24,37 @@ from dq.dataquality.model.predicate import Predicate
 EXACT_VALUES = 200_000
 
 
-def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
-    return present(asked, where), nans(asked, where)
+def asks(asked: metric_rule.MeasureAsked, where: Predicate | None) -> tuple[metric_rule.Question, ...]:
+    return metric_rule.present(asked, where), metric_rule.nans(asked, where)
 
 
 def then(
-    asked: MeasureAsked, rows: Sequence[Sequence[Value]], where: Predicate | None
-) -> tuple[Question, ...]:
-    values = sum(integer(row[0]) for row in rows)
+    asked: metric_rule.MeasureAsked, rows: Sequence[Sequence[Value]], where: Predicate | None
+) -> tuple[metric_rule.Question, ...]:
+    values = sum(metric_rule.integer(row[0]) for row in rows)
     if values == 0:
         return ()
     names = ("rank_below", "rank_above") if values <= EXACT_VALUES else ("rank_near",)
-    return tuple(Aggregate(name, value_of(asked), where, share=asked.terms.share) for name in names)
+    return tuple(
+        Aggregate(name, metric_rule.value_of(asked), where, share=asked.terms.share) for name in names
+    )
 
 
-def number(asked: MeasureAsked, answers: Sequence[Value]) -> Found:
+def number(asked: metric_rule.MeasureAsked, answers: Sequence[Value]) -> metric_rule.Found:
     values, strange, *ranks = answers
-    if (failure := not_a_number(strange)) is not None:
+    if (failure := metric_rule.not_a_number(strange)) is not None:
         return failure
-    if integer(values) == 0:
-        return Nothing("no values")
-    found = [exact(rank) for rank in ranks]
+    if metric_rule.integer(values) == 0:
+        return metric_rule.Nothing("no values")
+    found = [metric_rule.exact(rank) for rank in ranks]
     failed = next((one for one in found if isinstance(one, Failure)), None)
     if failed is not None:
         return failed
     below, above = found[0], found[-1]
     assert isinstance(below, Fraction)
     assert isinstance(above, Fraction)
-    place = Fraction(asked.terms.share) * (integer(values) - 1)
+    place = Fraction(asked.terms.share) * (metric_rule.integer(values) - 1)
     return below + (above - below) * (place - place.numerator // place.denominator)
 
 
-CHECK = kind_of("quantile", __doc__, ColumnMeasure(asks, number, then))
+CHECK = metric_rule.kind_of("quantile", __doc__, metric_rule.ColumnMeasure(asks, number, then))

@@ -29,33 +29,25 @@ from dataclasses import replace
 
 from dq.contracts.metrics import BAND, DIRECTIONS, Against
 from dq.contracts.outcome import CheckResult, Severity, Status, counted, nearest
+from dq.dataquality.clauses import quality_rule
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result
-from dq.dataquality.clauses.quality_rule import (
-    ANOMALY,
-    Band,
-    Rule,
-    comparable,
-    extent_of,
-    moment_of,
-    severity,
-    usual,
-    written_as_anomaly,
-)
 from dq.dataquality.model.run_context import Unusable
 
 _CHECK = "row_count_anomaly"
 
 
-def clause(rule: Rule) -> Clause | None:
-    quality, written = rule.quality, written_as_anomaly(rule.quality)
+def clause(rule: quality_rule.Rule) -> Clause | None:
+    quality, written = rule.quality, quality_rule.written_as_anomaly(rule.quality)
     if rule.property is not None or written is None:
         return None
-    grade = severity(quality) if quality.severity else Severity.WARNING
+    grade = quality_rule.severity(quality) if quality.severity else Severity.WARNING
     allowed = "about as many rows as in earlier runs"
     made = Clause(_CHECK, quality.path(), rule.object.name, "", quality.at(), grade, allowed)
     try:
-        return asking(replace(made, extent=extent_of(rule.object, quality)), KindTerms(_terms(written)))
+        return asking(
+            replace(made, extent=quality_rule.extent_of(rule.object, quality)), KindTerms(_terms(written))
+        )
     except Unusable as error:
         return refuse(made, str(error))
 
@@ -72,7 +64,7 @@ def _terms(written: Mapping[str, object]) -> Against:
         if name not in known:
             hint = nearest(name, known)
             mend = f"did you mean {hint!r}?" if hint else f"it takes {', '.join(known)}"
-            raise Unusable(f"{ANOMALY} takes no {name!r}; {mend}")
+            raise Unusable(f"{quality_rule.ANOMALY} takes no {name!r}; {mend}")
     read = {name: _number(given, name) for name in BAND}
     runs, minimum = int(read["runs"]), int(read["minimum"])
     direction = given.get("direction", "both")
@@ -94,7 +86,7 @@ def _number(given: Mapping[str, object], name: str) -> float:
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    terms, here = terms_of(clause, Against), moment_of(clause.occasion)
+    terms, here = terms_of(clause, Against), quality_rule.moment_of(clause.occasion)
     assert isinstance(found, int)
     seen = f"{clause.object}: {counted(found, 'row')}"
     if clause.occasion.history is None or here is None:
@@ -103,12 +95,12 @@ def judge(clause: Clause, values: Values) -> CheckResult:
             reason = "no time"
         message = f"{seen}; not compared: {reason} to compare it with"
         return result(clause, Status.SKIPPED, reason, message, float(found))
-    earlier = comparable(clause.occasion, _CHECK, clause.path)
+    earlier = quality_rule.comparable(clause.occasion, _CHECK, clause.path)
     if len(earlier) < terms.minimum:
         learning = f"learning ({len(earlier)} of {terms.minimum} runs)"
         message = f"{seen}; {learning}: what is usual is not known yet"
         return result(clause, Status.SKIPPED, learning, message, float(found))
-    band = usual(earlier, here, terms)
+    band = quality_rule.usual(earlier, here, terms)
     kept = (band.least is None or band.least <= found) and (band.most is None or found <= band.most)
     expected = _expected(band)
     last = ", ".join(f"{number:,}" for number in band.counts[-10:])
@@ -121,7 +113,7 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     return result(clause, status, counted(found, "row"), message, float(found))
 
 
-def _expected(band: Band) -> str:
+def _expected(band: quality_rule.Band) -> str:
     if band.most is None:
         return f"{band.least:,} or more"
     return f"{band.most:,} or fewer" if band.least is None else f"{band.least:,} to {band.most:,}"

@@ -14,27 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.dataquality.clauses.metric_rule import (
-    ColumnMeasure,
-    Found,
-    MeasureAsked,
-    Question,
-    Share,
-    integer,
-    kind_of,
-)
+from dq.dataquality.clauses import metric_rule
 from dq.dataquality.model.metric import DistinctKeys, Value, aggregate
 from dq.dataquality.model.predicate import INTEGERS, In, Path, Predicate, Remainder, Since1970, Term, all_of
 
 
-def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: metric_rule.MeasureAsked, where: Predicate | None) -> tuple[metric_rule.Question, ...]:
     column = asked.columns[0].path
     value: Term = Since1970(column, "date") if asked.terms.dated else Path(column.steps, INTEGERS)
     present = DistinctKeys(asked.columns, all_of(where, _expected(asked, value)))
     return aggregate("min", value, where), aggregate("max", value, where), present
 
 
-def _expected(asked: MeasureAsked, value: Term) -> Predicate | None:
+def _expected(asked: metric_rule.MeasureAsked, value: Term) -> Predicate | None:
     """Whether a value is one of the sequence; a remainder has the sign of its number."""
     step = asked.terms.step
     if step == 1:
@@ -43,14 +35,17 @@ def _expected(asked: MeasureAsked, value: Term) -> Predicate | None:
     return In(Remainder(value, step), (rest, rest - step) if rest else (0,))
 
 
-def number(asked: MeasureAsked, answers: Sequence[Value]) -> Found:
+def number(asked: metric_rule.MeasureAsked, answers: Sequence[Value]) -> metric_rule.Found:
     least, greatest, present = answers
     if least is None or greatest is None:
-        return Share(0, 0)
+        return metric_rule.Share(0, 0)
     step, start = asked.terms.step, asked.terms.start
-    first, last = -((start - integer(least)) // step), (integer(greatest) - start) // step
+    first, last = (
+        -((start - metric_rule.integer(least)) // step),
+        (metric_rule.integer(greatest) - start) // step,
+    )
     expected = max(last - first + 1, 0)
-    return Share(expected - integer(present), expected)
+    return metric_rule.Share(expected - metric_rule.integer(present), expected)
 
 
-CHECK = kind_of("sequenceGaps", __doc__, ColumnMeasure(asks, number))
+CHECK = metric_rule.kind_of("sequenceGaps", __doc__, metric_rule.ColumnMeasure(asks, number))

@@ -13,33 +13,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.dataquality.clauses.metric_rule import (
-    ColumnMeasure,
-    Found,
-    MeasureAsked,
-    Nothing,
-    Question,
-    exact,
-    integer,
-    kind_of,
-    nans,
-    not_a_number,
-    of_values,
-    present,
-)
+from dq.dataquality.clauses import metric_rule
 from dq.dataquality.model.metric import Value
 from dq.dataquality.model.predicate import Predicate
 
 
-def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
-    return of_values(asked, "stddev_samp", where), present(asked, where), nans(asked, where)
+def asks(asked: metric_rule.MeasureAsked, where: Predicate | None) -> tuple[metric_rule.Question, ...]:
+    return (
+        metric_rule.of_values(asked, "stddev_samp", where),
+        metric_rule.present(asked, where),
+        metric_rule.nans(asked, where),
+    )
 
 
-def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
+def number(_asked: metric_rule.MeasureAsked, answers: Sequence[Value]) -> metric_rule.Found:
     deviation, values, strange = answers
-    if (failure := not_a_number(strange)) is not None:
+    if (failure := metric_rule.not_a_number(strange)) is not None:
         return failure
-    return Nothing("fewer than two values") if integer(values) < 2 else exact(deviation)
+    return (
+        metric_rule.Nothing("fewer than two values")
+        if metric_rule.integer(values) < 2
+        else metric_rule.exact(deviation)
+    )
 
 
-CHECK = kind_of("stddev", __doc__, ColumnMeasure(asks, number))
+CHECK = metric_rule.kind_of("stddev", __doc__, metric_rule.ColumnMeasure(asks, number))

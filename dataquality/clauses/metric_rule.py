@@ -13,53 +13,18 @@ from fractions import Fraction
 from dq.contracts.metrics import MEASURES, Against, MeasureKind, Measurement, measure_named, read
 from dq.contracts.model import Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, counted
+from dq.dataquality.clauses import quality_rule
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result, subject, unmeasured
-from dq.dataquality.clauses.quality_rule import (
-    Past,
-    Rule,
-    Told,
-    before_this,
-    extent_of,
-    last_of,
-    moment_of,
-    of_quality,
-    reach_of,
-    rules_of,
-    severity,
-)
+from dq.dataquality.model import metric, predicate
 from dq.dataquality.model.column import MASK, Column, needs, untold
-from dq.dataquality.model.metric import (
-    Aggregate,
-    DistinctKeys,
-    Failure,
-    Group,
-    Groups,
-    Metric,
-    PerGroup,
-    SingleKeys,
-    Value,
-    aggregate,
-    count,
-)
-from dq.dataquality.model.predicate import (
-    INTEGERS,
-    NUMBERS,
-    Function,
-    IsNaN,
-    IsNull,
-    Not,
-    Path,
-    Predicate,
-    all_of,
-)
 from dq.dataquality.model.run_context import EarlierMeasure, Unusable, comparison
 
 # What the metrics of dq's own engine share: what is asked of a column, and what was measured.
 
 # What was measured: a number, a share of something, nothing at all, or no answer.
 
-Question = Aggregate | DistinctKeys | SingleKeys
+Question = metric.Aggregate | metric.DistinctKeys | metric.SingleKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +42,7 @@ class Nothing:
     reason: str
 
 
-Found = Fraction | Share | Nothing | Failure
+Found = Fraction | Share | Nothing | metric.Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,39 +73,39 @@ class ColumnMeasure:
     answers call for, of each group; `number` makes the number of both.
     """
 
-    asks: Callable[[MeasureAsked, Predicate | None], tuple[Question, ...]]
-    number: Callable[[MeasureAsked, Sequence[Value]], Found]
-    then: Callable[[MeasureAsked, Sequence[Sequence[Value]], Predicate | None], tuple[Question, ...]] = (
-        lambda _asked, _rows, _where: ()
-    )
+    asks: Callable[[MeasureAsked, predicate.Predicate | None], tuple[Question, ...]]
+    number: Callable[[MeasureAsked, Sequence[metric.Value]], Found]
+    then: Callable[
+        [MeasureAsked, Sequence[Sequence[metric.Value]], predicate.Predicate | None], tuple[Question, ...]
+    ] = lambda _asked, _rows, _where: ()
 
 
-def exact(value: Value) -> Fraction | Failure:
+def exact(value: metric.Value) -> Fraction | metric.Failure:
     """A number as it is read: a float is the shortest decimal that names it. NaN and infinity are none."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return Failure(f"the data gives a {type(value).__name__}; a number is needed")
+        return metric.Failure(f"the data gives a {type(value).__name__}; a number is needed")
     if not math.isfinite(value):
-        return Failure(f"the number is {value}, which nothing is compared with")
+        return metric.Failure(f"the number is {value}, which nothing is compared with")
     return Fraction(str(value))
 
 
-def integer(value: Value) -> int:
+def integer(value: metric.Value) -> int:
     """A count."""
     assert isinstance(value, int), f"a count is needed, not {value!r}"
     return value
 
 
-def share(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
+def share(_asked: MeasureAsked, answers: Sequence[metric.Value]) -> Found:
     """The first answer as a part of the second."""
     part, whole = answers
     return Share(integer(part), integer(whole))
 
 
-def not_a_number(count: Value) -> Failure | None:
+def not_a_number(count: metric.Value) -> metric.Failure | None:
     """Why values with NaN have no number; None where there is no NaN."""
     found = integer(count)
     verb = "value is" if found == 1 else "values are"
-    return Failure(f"{found:,} {verb} NaN, which is no number") if found else None
+    return metric.Failure(f"{found:,} {verb} NaN, which is no number") if found else None
 
 
 def in_unit(asked: MeasureAsked, found: Found) -> Found:
@@ -183,31 +148,33 @@ def as_float(number: Fraction) -> float:
         return math.copysign(math.inf, number)
 
 
-Numbers = Mapping[Group, Found]
+Numbers = Mapping[metric.Group, Found]
 """What was measured, by group; without groups, under the empty one."""
 
 
 # The questions about one column that the metrics of numbers share.
 
 
-def value_of(asked: MeasureAsked) -> Path:
+def value_of(asked: MeasureAsked) -> predicate.Path:
     """The column that is measured, as a number."""
-    return Path(asked.columns[0].path.steps, NUMBERS)
+    return predicate.Path(asked.columns[0].path.steps, predicate.NUMBERS)
 
 
-def of_values(asked: MeasureAsked, name: str, where: Predicate | None) -> Aggregate:
+def of_values(asked: MeasureAsked, name: str, where: predicate.Predicate | None) -> metric.Aggregate:
     """An aggregate of the column."""
-    return aggregate(name, value_of(asked), where)
+    return metric.aggregate(name, value_of(asked), where)
 
 
-def present(asked: MeasureAsked, where: Predicate | None) -> Aggregate:
+def present(asked: MeasureAsked, where: predicate.Predicate | None) -> metric.Aggregate:
     """How many rows have a value in every column that is measured."""
-    return count(all_of(where, *(Not(IsNull(column.path)) for column in asked.columns)))
+    return metric.count(
+        predicate.all_of(where, *(predicate.Not(predicate.IsNull(column.path)) for column in asked.columns))
+    )
 
 
-def nans(asked: MeasureAsked, where: Predicate | None) -> Aggregate:
+def nans(asked: MeasureAsked, where: predicate.Predicate | None) -> metric.Aggregate:
     """How many values are NaN."""
-    return count(all_of(where, IsNaN(value_of(asked))))
+    return metric.count(predicate.all_of(where, predicate.IsNaN(value_of(asked))))
 
 
 # The measure of the value at one end of a column: the least or the greatest.
@@ -216,13 +183,13 @@ def nans(asked: MeasureAsked, where: Predicate | None) -> Aggregate:
 def extreme(name: str, page: str | None) -> CheckKind:
     """The check of `min` or `max`: exact, without NULL, and none where a value is NaN."""
 
-    def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
+    def asks(asked: MeasureAsked, where: predicate.Predicate | None) -> tuple[Question, ...]:
         return of_values(asked, name, where), nans(asked, where)
 
     return kind_of(name, page, ColumnMeasure(asks, _number))
 
 
-def _number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
+def _number(_asked: MeasureAsked, answers: Sequence[metric.Value]) -> Found:
     value, strange = answers
     return not_a_number(strange) or (Nothing("no values") if value is None else exact(value))
 
@@ -230,30 +197,30 @@ def _number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
 # The questions about keys that the metrics of different values share.
 
 
-def different(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
+def different(asked: MeasureAsked, where: predicate.Predicate | None) -> tuple[Question, ...]:
     """How many different keys there are, and how many rows have one; a key with NULL is none."""
-    return DistinctKeys(asked.columns, where), present(asked, where)
+    return metric.DistinctKeys(asked.columns, where), present(asked, where)
 
 
 # The exact sum of a column, which both `sum` and `mean` ask for.
 
 
-def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: predicate.Predicate | None) -> tuple[Question, ...]:
     """The sum, which is NULL where it does not fit into its type; how many values; how many are NaN."""
     return of_values(asked, "try_sum", where), present(asked, where), nans(asked, where)
 
 
 def then(
-    asked: MeasureAsked, rows: Sequence[Sequence[Value]], where: Predicate | None
+    asked: MeasureAsked, rows: Sequence[Sequence[metric.Value]], where: predicate.Predicate | None
 ) -> tuple[Question, ...]:
     """Integers once more as decimals of 38 digits, where 64 bits do not hold their sum."""
     if not any(total is None and integer(values) > 0 for total, values, _ in rows):
         return ()
-    value = Path(asked.columns[0].path.steps, INTEGERS)
-    return (aggregate("try_sum", Function("try_decimal", (value, 38, 0)), where),)
+    value = predicate.Path(asked.columns[0].path.steps, predicate.INTEGERS)
+    return (metric.aggregate("try_sum", predicate.Function("try_decimal", (value, 38, 0)), where),)
 
 
-def summed(answers: Sequence[Value]) -> tuple[Fraction, int] | Failure:
+def summed(answers: Sequence[metric.Value]) -> tuple[Fraction, int] | metric.Failure:
     """The sum and the number of values."""
     total, values, strange, *wide = answers
     if (failure := not_a_number(strange)) is not None:
@@ -263,9 +230,9 @@ def summed(answers: Sequence[Value]) -> tuple[Fraction, int] | Failure:
     if total is None:
         total = wide[0] if wide else None
     if total is None:
-        return Failure("the sum has more than 38 digits")
+        return metric.Failure("the sum has more than 38 digits")
     found = exact(total)
-    return found if isinstance(found, Failure) else (found, integer(values))
+    return found if isinstance(found, metric.Failure) else (found, integer(values))
 
 
 # Rules with a metric of dq's own engine: their clauses, their baselines and their verdicts.
@@ -273,10 +240,10 @@ def summed(answers: Sequence[Value]) -> tuple[Fraction, int] | Failure:
 # What earlier runs measured for a clause, and what of it a rule compares with.
 
 
-def past_of(clause: Clause, of: str) -> list[Past] | str:
+def past_of(clause: Clause, of: str) -> list[quality_rule.Past] | str:
     """Earlier runs of a clause that measured the same on comparable rows, the oldest first; or why none."""
     occasion = clause.occasion
-    here = moment_of(occasion)
+    here = quality_rule.moment_of(occasion)
     if occasion.history is None:
         return "no history"
     if here is None:
@@ -284,16 +251,18 @@ def past_of(clause: Clause, of: str) -> list[Past] | str:
     measured = [one for one in occasion.history if isinstance(one, EarlierMeasure)]
     mine = [one for one in measured if (one.check, one.clause, one.of) == (clause.check, clause.path, of)]
     return [
-        Past(at, dict(one.groups) if one.number is None else {**dict(one.groups), (): one.number})
-        for at, one in before_this(occasion, mine)
+        quality_rule.Past(
+            at, dict(one.groups) if one.number is None else {**dict(one.groups), (): one.number}
+        )
+        for at, one in quality_rule.before_this(occasion, mine)
     ]
 
 
 def compared_with_past(
-    number: Fraction, group: Group, past: Sequence[Past], clause: Clause, against: Against
+    number: Fraction, group: metric.Group, past: Sequence[quality_rule.Past], clause: Clause, against: Against
 ) -> tuple[Status, str]:
     """A number of a group against earlier ones, in words; skipped where there are none to tell it by."""
-    here = moment_of(clause.occasion)
+    here = quality_rule.moment_of(clause.occasion)
     assert here is not None
     if against.mode == "usual":
         return _usual(number, group, past, here, against)
@@ -313,21 +282,21 @@ def compared_with_past(
     return status, f"{said} of {before.of:%Y-%m-%d %H:%MZ}"
 
 
-def _before(past: Sequence[Past], here: datetime, against: Against) -> Past | None:
+def _before(past: Sequence[quality_rule.Past], here: datetime, against: Against) -> quality_rule.Past | None:
     same = [one for one in past if against.mode == "previous" or one.of.weekday() == here.weekday()]
     return same[-1] if same else None
 
 
 def _usual(
-    number: Fraction, group: Group, past: Sequence[Past], here: datetime, against: Against
+    number: Fraction, group: metric.Group, past: Sequence[quality_rule.Past], here: datetime, against: Against
 ) -> tuple[Status, str]:
     known = [one for one in past if group in one.numbers]
     if len(known) < against.minimum:
         learning = f"learning ({len(known)} of {against.minimum} runs)"
         return Status.SKIPPED, f"{shown(number)}; {learning}"
-    last, weekly = last_of(known, here, against.runs)
+    last, weekly = quality_rule.last_of(known, here, against.runs)
     numbers = [one.numbers[group] for one in last]
-    middle, reach = reach_of(numbers, against)
+    middle, reach = quality_rule.reach_of(numbers, against)
     least, most = Fraction(str(middle)) - Fraction(str(reach)), Fraction(str(middle)) + Fraction(str(reach))
     kept = (against.direction == "more" or least <= number) and (
         against.direction == "fewer" or number <= most
@@ -339,12 +308,14 @@ def _usual(
     return Status.PASS if kept else Status.FAIL, f"{shown(number)}; usual are {bounds}, by {of}"
 
 
-def gone(here: Mapping[Group, object], past: Sequence[Past], against: Against, clause: Clause) -> list[Group]:
+def gone(
+    here: Mapping[metric.Group, object], past: Sequence[quality_rule.Past], against: Against, clause: Clause
+) -> list[metric.Group]:
     """Groups that the run compared with had, and this one has not.
 
     Of what is usual: those that were in the last run, and in enough runs to be known.
     """
-    moment = moment_of(clause.occasion)
+    moment = quality_rule.moment_of(clause.occasion)
     assert moment is not None
     if against.mode == "usual":
         if not past or against.direction == "more":
@@ -368,7 +339,7 @@ _GONE = "gone"
 
 def verdict(clause: Clause, asked: MeasureAsked, numbers: Numbers) -> CheckResult:
     """The result of a clause; `numbers` has the empty group alone where the rule has no groups."""
-    past: Sequence[Past] | str = ()
+    past: Sequence[quality_rule.Past] | str = ()
     if asked.terms.against is not None:
         past = past_of(clause, asked.of)
     judged = tuple(_each(clause, asked, numbers, past))
@@ -377,7 +348,7 @@ def verdict(clause: Clause, asked: MeasureAsked, numbers: Numbers) -> CheckResul
 
 
 def _each(
-    clause: Clause, asked: MeasureAsked, numbers: Numbers, past: Sequence[Past] | str
+    clause: Clause, asked: MeasureAsked, numbers: Numbers, past: Sequence[quality_rule.Past] | str
 ) -> Iterator[GroupResult]:
     against = asked.terms.against
     for group in sorted(numbers, key=_order):
@@ -389,15 +360,19 @@ def _each(
             yield GroupResult(group, Status.FAIL, _GONE)
 
 
-def _order(group: Group) -> tuple[tuple[bool, str], ...]:
+def _order(group: metric.Group) -> tuple[tuple[bool, str], ...]:
     return tuple((value is None, value or "") for value in group)
 
 
 def _one(
-    clause: Clause, asked: MeasureAsked, group: Group, found: Found, past: Sequence[Past] | str
+    clause: Clause,
+    asked: MeasureAsked,
+    group: metric.Group,
+    found: Found,
+    past: Sequence[quality_rule.Past] | str,
 ) -> GroupResult:
     assert not isinstance(found, Share)
-    if isinstance(found, Failure):
+    if isinstance(found, metric.Failure):
         return GroupResult(group, Status.ERROR, found.message)
     if isinstance(found, Nothing):
         return GroupResult(group, Status.SKIPPED, found.reason)
@@ -426,7 +401,7 @@ def _ending(clause: Clause, asked: MeasureAsked, status: Status) -> str:
 
 
 def _alone(clause: Clause, asked: MeasureAsked, one: GroupResult, found: Found) -> CheckResult:
-    if isinstance(found, Failure):
+    if isinstance(found, metric.Failure):
         return unmeasured(clause, found)
     message = f"{_about(clause, asked)} is {one.observed}{_ending(clause, asked, one.status)}"
     if one.status is Status.SKIPPED and one.value is None and not asked.untold:
@@ -472,7 +447,7 @@ def _names(asked: MeasureAsked) -> tuple[str, ...]:
 _LENGTH = 60
 
 
-def _named(group: Group) -> str:
+def _named(group: metric.Group) -> str:
     return "/".join("NULL" if value is None else value[:_LENGTH] for value in group)
 
 
@@ -482,7 +457,7 @@ def _named(group: Group) -> str:
 def columns_compared(one: SchemaObject) -> list[str]:
     """The paths of an object's rules that compare with earlier runs, as far as they can be read."""
     paths = []
-    for rule in rules_of(one):
+    for rule in quality_rule.rules_of(one):
         kind = measure_named(rule.quality)
         terms = read(kind, one, rule.property, rule.quality) if kind is not None else None
         if isinstance(terms, Measurement) and terms.against is not None:
@@ -490,12 +465,14 @@ def columns_compared(one: SchemaObject) -> list[str]:
     return paths
 
 
-def metric_clause(rule: Rule) -> Clause:
+def metric_clause(rule: quality_rule.Rule) -> Clause:
     """The clause of a rule with a metric; one that cannot be used is refused, with its first fault."""
     quality, schema = rule.quality, rule.object
     kind = measure_named(quality)
     assert kind is not None
-    refused = Clause(kind.check, quality.path(), schema.name, rule.shown, quality.at(), severity(quality), "")
+    refused = Clause(
+        kind.check, quality.path(), schema.name, rule.shown, quality.at(), quality_rule.severity(quality), ""
+    )
     terms = read(kind, schema, rule.property, quality)
     if not isinstance(terms, Measurement):
         first = min(terms, key=lambda fault: fault.at)
@@ -514,12 +491,12 @@ def clause_of(
     asked = MeasureAsked(found, measured, by, "", "")
     title = shown or ", ".join(str(column) for column in asked.columns)
     if found.bounds:
-        told = Told(comparison(found.bounds), found.unit or None)
-        made = of_quality(kind.check, one, quality, title, told)
+        told = quality_rule.Told(comparison(found.bounds), found.unit or None)
+        made = quality_rule.of_quality(kind.check, one, quality, title, told)
     else:
-        grade = severity(quality) if quality.severity else Severity.WARNING
+        grade = quality_rule.severity(quality) if quality.severity else Severity.WARNING
         made = Clause(kind.check, quality.path(), one.name, title, quality.at(), grade, "")
-        made = replace(made, extent=extent_of(one, quality))
+        made = replace(made, extent=quality_rule.extent_of(one, quality))
     if made.refused:
         return made
     made = replace(made, allowed=_allowed(made, found))
@@ -546,10 +523,10 @@ def _allowed(made: Clause, found: Measurement) -> str:
 def kind_of(name: str, page: str | None, measure: ColumnMeasure) -> CheckKind:
     """The check of the metric of this name."""
 
-    def first(clause: Clause) -> tuple[Metric, ...]:
+    def first(clause: Clause) -> tuple[metric.Metric, ...]:
         return _put(clause, _first(measure, clause))
 
-    def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
+    def then(clause: Clause, values: Values) -> tuple[metric.Metric, ...]:
         return _put(clause, _second(measure, clause, values))
 
     def judge(clause: Clause, values: Values) -> CheckResult:
@@ -570,15 +547,17 @@ def _second(measure: ColumnMeasure, clause: Clause, values: Values) -> tuple[Que
     return measure.then(asked, list(rows.values()), None if asked.by else clause.extent.where)
 
 
-def _put(clause: Clause, questions: Sequence[Question]) -> tuple[Metric, ...]:
+def _put(clause: Clause, questions: Sequence[Question]) -> tuple[metric.Metric, ...]:
     """The questions about all rows, or about each group."""
     by = terms_of(clause, MeasureAsked).by
     if not by:
         return tuple(questions)
-    return tuple(PerGroup(by, question, clause.extent.where) for question in questions)
+    return tuple(metric.PerGroup(by, question, clause.extent.where) for question in questions)
 
 
-def _rows(clause: Clause, asked: Sequence[Metric], values: Values) -> dict[Group, list[Value]]:
+def _rows(
+    clause: Clause, asked: Sequence[metric.Metric], values: Values
+) -> dict[metric.Group, list[metric.Value]]:
     """The answers of each group, in the order of the questions; without groups, of the empty one.
 
     A group that one pass saw and another did not is left out here: the data changed in between.
@@ -590,12 +569,12 @@ def _rows(clause: Clause, asked: Sequence[Metric], values: Values) -> dict[Group
     return {group: [one[group] for one in answers] for group in everywhere}
 
 
-def _groups(value: Value) -> Groups:
+def _groups(value: metric.Value) -> metric.Groups:
     assert isinstance(value, Mapping)
     return value
 
 
-_CHANGED = Failure("the data changed while it was read")
+_CHANGED = metric.Failure("the data changed while it was read")
 
 
 def _numbers(measure: ColumnMeasure, clause: Clause, values: Values) -> Numbers:

@@ -32,18 +32,10 @@ from dq.dataquality.clauses.clause import (
     refuse,
     zone_of,
 )
+from dq.dataquality.model import run_context
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import Group
 from dq.dataquality.model.predicate import In, Matches, Not, Opaque, Predicate, kind_of
-from dq.dataquality.model.run_context import (
-    Earlier,
-    EarlierMeasure,
-    Occasion,
-    Partition,
-    Threshold,
-    Unusable,
-    threshold,
-)
 from dq.dataquality.sql_values import java, literal, shown
 
 # What earlier runs counted, and which numbers of rows are usual by that. Nothing here asks the data.
@@ -54,7 +46,7 @@ ANOMALY = "rowCountAnomaly"
 _NORMAL = 1.4826
 # So many runs of the same weekday say more than all days together.
 SAME_WEEKDAY = 3
-R = TypeVar("R", Earlier, EarlierMeasure)
+R = TypeVar("R", run_context.Earlier, run_context.EarlierMeasure)
 Run = TypeVar("Run", "Counted", "Past")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
@@ -97,7 +89,7 @@ class Band:
     days: str
 
 
-def time_of(partition: Partition) -> datetime | None:
+def time_of(partition: run_context.Partition) -> datetime | None:
     """The day that a partition is of: a value with a date, or columns `year`, `month` and `day`."""
     for _, value in partition:
         found = _DATE.match(value)
@@ -114,21 +106,21 @@ def _day(year: str, month: str, day: str) -> datetime | None:
         return None
 
 
-def moment_of(occasion: Occasion) -> datetime | None:
+def moment_of(occasion: run_context.Occasion) -> datetime | None:
     """The time that the rows of this run are of; None for several partitions, or without any time."""
     if len(occasion.partitions) > 1:
         return None
     return (time_of(occasion.partitions[0]) if occasion.partitions else None) or occasion.now
 
 
-def comparable(occasion: Occasion, check: str, clause: str) -> list[Counted]:
+def comparable(occasion: run_context.Occasion, check: str, clause: str) -> list[Counted]:
     """The earlier counts of a clause that can be compared with this run, the oldest first."""
-    counts = [one for one in occasion.history or () if isinstance(one, Earlier)]
+    counts = [one for one in occasion.history or () if isinstance(one, run_context.Earlier)]
     mine = [one for one in counts if (one.check, one.clause) == (check, clause)]
     return [Counted(of, one.rows) for of, one in before_this(occasion, mine)]
 
 
-def before_this(occasion: Occasion, runs: Iterable[R]) -> list[tuple[datetime, R]]:
+def before_this(occasion: run_context.Occasion, runs: Iterable[R]) -> list[tuple[datetime, R]]:
     """Those earlier runs that can be compared with this one, by the time that their rows are of.
 
     Those of the table with the table; those of partitions with partitions that differ in the date alone,
@@ -146,12 +138,12 @@ def before_this(occasion: Occasion, runs: Iterable[R]) -> list[tuple[datetime, R
     return sorted(found.values(), key=lambda pair: pair[0])
 
 
-def same_kind(one: Partition, other: Partition) -> bool:
+def same_kind(one: run_context.Partition, other: run_context.Partition) -> bool:
     """Whether two partitions differ in nothing but what tells their date."""
     return _kind(one) == _kind(other)
 
 
-def _kind(partition: Partition) -> Partition:
+def _kind(partition: run_context.Partition) -> run_context.Partition:
     """The partition without what tells its date."""
     if time_of(partition) is None:
         return tuple(sorted(partition))
@@ -269,7 +261,7 @@ _UNITS = {"": Unit.ROWS, "rows": Unit.ROWS, "percent": Unit.PERCENT, "%": Unit.P
 class Told:
     """What a rule is measured by."""
 
-    threshold: Threshold
+    threshold: run_context.Threshold
     unit: str | None = None
 
 
@@ -287,10 +279,10 @@ def of_quality(
         said = told.unit if told else quality.unit
         unit = _UNITS.get((said or "").strip().lower())
         if unit is None:
-            raise Unusable(f"unit {said!r} is neither rows nor percent")
-        limit = Limit(told.threshold if told else threshold(quality), unit)
+            raise run_context.Unusable(f"unit {said!r} is neither rows nor percent")
+        limit = Limit(told.threshold if told else run_context.threshold(quality), unit)
         made = replace(made, extent=extent_of(one, quality))
-    except Unusable as error:
+    except run_context.Unusable as error:
         return refuse(made, str(error))
     percent = " percent of the rows" if unit is Unit.PERCENT else " rows"
     return replace(made, allowed=f"{limit.threshold}{percent}", limit=limit)
@@ -307,7 +299,7 @@ def extent_of(one: SchemaObject, quality: Quality) -> Extent:
     """The rows that a rule means. Raises Unusable, with the reason."""
     terms, findings = scope_of(quality)
     if findings:
-        raise Unusable(f"its scope: {findings[0].message}")
+        raise run_context.Unusable(f"its scope: {findings[0].message}")
     made = _narrowed(terms.where) if terms.where is not None else Extent()
     if terms.rows == "window" or terms.window or terms.time:
         return replace(made, rows=RowScope.TABLE, window=_window(one, terms))
@@ -320,21 +312,23 @@ def _narrowed(text: str) -> Extent:
 
     found = guarded_predicate(text)
     if isinstance(found, Refused):
-        raise Unusable(f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}")
+        raise run_context.Unusable(
+            f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}"
+        )
     named = tuple(Column((name,)) for name in found.columns)
     return Extent(where=Opaque(found.sql), narrows=named, fields=found.fields)
 
 
 def _window(one: SchemaObject, terms: Scope) -> Window:
     if terms.rows != "window" or not terms.window:
-        raise Unusable("its scope: rows: window and a window such as 7d go together")
+        raise run_context.Unusable("its scope: rows: window and a window such as 7d go together")
     length = parse_duration(terms.window)
     if isinstance(length, TextFault):
-        raise Unusable(f"its scope: {length.message}")
+        raise run_context.Unusable(f"its scope: {length.message}")
     prop, column = _time(one, terms.time)
     kind = held_as(prop)
     if kind is None:
-        raise Unusable(f"its scope: time names {column}, which is no date or timestamp")
+        raise run_context.Unusable(f"its scope: time names {column}, which is no date or timestamp")
     return Window(TimeColumn(column, kind, zone_of(prop)), length)
 
 
@@ -343,14 +337,14 @@ def _time(one: SchemaObject, named: str | None) -> tuple[Property, Column]:
     if named:
         found = find_time_column(one, named)
         if isinstance(found, str):
-            raise Unusable(f"its scope: {found}")
+            raise run_context.Unusable(f"its scope: {found}")
         return found
     # Of a partition column only the partitions within the window need be read.
     keys = [(key, Column((key.column,))) for key in one.partition_keys() if held_as(key)]
     if len(keys) == 1:
         return keys[0]
     which = "several dates" if keys else "no date"
-    raise Unusable(
+    raise run_context.Unusable(
         f"its scope: a window needs to know when a row is of, and {one.name} is partitioned by {which};"
         " write time: and the column"
     )
@@ -373,18 +367,18 @@ def arguments(quality: Quality, *known: str) -> dict[str, object]:
     if given is None:
         given = {}
     if not isinstance(given, dict):
-        raise Unusable("its arguments must be a mapping")
+        raise run_context.Unusable("its arguments must be a mapping")
     for name in given:
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise Unusable(f"the argument {name!r} is not one of this metric; {takes}")
+            raise run_context.Unusable(f"the argument {name!r} is not one of this metric; {takes}")
     return given
 
 
 def listed(value: object, name: str) -> list[object]:
     """An argument that must be a list with something in it."""
     if not isinstance(value, list) or not value:
-        raise Unusable(f"the argument {name!r} must be a list of values")
+        raise run_context.Unusable(f"the argument {name!r} must be a list of values")
     return value
 
 
@@ -405,7 +399,7 @@ def one_of(clause: Clause, prop: Property, column: Column, values: list[object])
     given = [value for value in values if value is not None]
     try:
         literals = [literal(prop, value) for value in given]
-    except Unusable as error:
+    except run_context.Unusable as error:
         return refuse(clause, str(error))
     if not literals:
         return refuse(clause, "its list of values is empty")
@@ -426,7 +420,7 @@ def matching(clause: Clause, column: Column, pattern: str) -> Clause:
     """The clause as "every text holds a match of this ECMA-262 pattern"."""
     try:
         regex = java(pattern)
-    except Unusable as error:
+    except run_context.Unusable as error:
         return refuse(clause, str(error))
     breaks = column.where(lambda value: Not(Matches(value, regex.text, regex.longest)))
     return asking(clause, RowTest(breaks, f"do not match {pattern}"))

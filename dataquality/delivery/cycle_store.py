@@ -8,25 +8,13 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    not_,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from dq.contracts.install import release
 from dq.contracts.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.schedule.clock import Note
 from dq.contracts.slo import Cycle, Partition, Slo
+from dq.dataquality.delivery import tables
 from dq.dataquality.delivery.cycle import (
     OPEN,
     CycleState,
@@ -37,18 +25,6 @@ from dq.dataquality.delivery.cycle import (
     Receipt,
     SourceAnswer,
     partition_of,
-)
-from dq.dataquality.delivery.tables import (
-    KEY,
-    Key,
-    cycle_event,
-    cycle_excuse,
-    cycle_state,
-    is_of,
-    key_of,
-    parts,
-    receipt,
-    watermark,
 )
 from dq.dataquality.delivery.tables import cycle as cycles_table
 from dq.store.schema import UtcDateTime
@@ -65,82 +41,86 @@ STILL_LOOKED_AT = timedelta(days=60)
 """How long after its due instant a cycle that was given up is looked at: it may be delivered after all."""
 
 
-def open_cycles(tx: Connection, now: datetime, contracts: Collection[str]) -> dict[Key, list[Kept]]:
+def open_cycles(tx: sa.Connection, now: datetime, contracts: Collection[str]) -> dict[tables.Key, list[Kept]]:
     """The cycles of these contracts of which something new can be learnt at `now`, by SLO, oldest first."""
-    found: dict[Key, list[Kept]] = {}
-    asked = select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)
-    for some in parts(sorted(set(contracts))):
+    found: dict[tables.Key, list[Kept]] = {}
+    asked = sa.select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)
+    for some in tables.parts(sorted(set(contracts))):
         for row in tx.execute(asked.where(cycles_table.c.contract.in_(some))):
             kept = cycle_of_row(row)
             found.setdefault(kept.cycle.key, []).append(kept)
     return found
 
 
-def open_states(tx: Connection, now: datetime) -> dict[str, set[CycleState]]:
+def open_states(tx: sa.Connection, now: datetime) -> dict[str, set[CycleState]]:
     """How all cycles stand of which something new can be learnt at `now`, by the key of their contract."""
     columns = cycles_table.c
-    asked = select(columns.contract, columns.id, columns.status, columns.told, columns.held_until)
+    asked = sa.select(columns.contract, columns.id, columns.status, columns.told, columns.held_until)
     found: dict[str, set[CycleState]] = {}
     for contract, *state in tx.execute(asked.where(_is_open(now))):
         found.setdefault(contract, set()).add((*state,))
     return found
 
 
-def _is_open(now: datetime) -> ColumnElement[bool]:
+def _is_open(now: datetime) -> sa.ColumnElement[bool]:
     columns = cycles_table.c
-    given_up = and_(
+    given_up = sa.and_(
         columns.status == CycleStatus.NEVER,
         columns.told,
         columns.delivered_at.is_(None),
         columns.due_at > now - STILL_LOOKED_AT,
     )
     # What has been unknown for so long stays so.
-    too_old = and_(columns.status == CycleStatus.UNKNOWN, columns.due_at <= now - STILL_LOOKED_AT)
+    too_old = sa.and_(columns.status == CycleStatus.UNKNOWN, columns.due_at <= now - STILL_LOOKED_AT)
     again = columns.look_again_at <= now
-    return or_(and_(columns.status.in_(OPEN), not_(too_old)), given_up, again)
+    return sa.or_(sa.and_(columns.status.in_(OPEN), sa.not_(too_old)), given_up, again)
 
 
-def any_blind(tx: Connection, cause: str) -> bool:
+def any_blind(tx: sa.Connection, cause: str) -> bool:
     """Whether a delivery is still unknown for this cause."""
     columns = cycles_table.c
-    blind = and_(columns.status == CycleStatus.UNKNOWN, columns.blind == cause)
-    return tx.execute(select(columns.id).where(blind).limit(1)).first() is not None
+    blind = sa.and_(columns.status == CycleStatus.UNKNOWN, columns.blind == cause)
+    return tx.execute(sa.select(columns.id).where(blind).limit(1)).first() is not None
 
 
-def any_held(tx: Connection, root: str) -> bool:
+def any_held(tx: sa.Connection, root: str) -> bool:
     """Return whether an alert of a delivery under this root still waits."""
     columns = cycles_table.c
-    waiting = and_(columns.held == root, columns.status == CycleStatus.MISSING, not_(columns.told))
-    return tx.execute(select(columns.id).where(waiting).limit(1)).first() is not None
+    waiting = sa.and_(columns.held == root, columns.status == CycleStatus.MISSING, sa.not_(columns.told))
+    return tx.execute(sa.select(columns.id).where(waiting).limit(1)).first() is not None
 
 
-def held_statuses(tx: Connection, root: str) -> dict[CycleStatus, int]:
+def held_statuses(tx: sa.Connection, root: str) -> dict[CycleStatus, int]:
     """Return how many of the deliveries that were held back under this root have each status."""
     columns = cycles_table.c
-    asked = select(columns.status, func.count()).where(columns.held == root).group_by(columns.status)
+    asked = sa.select(columns.status, sa.func.count()).where(columns.held == root).group_by(columns.status)
     return {CycleStatus(status): number for status, number in tx.execute(asked.order_by(columns.status))}
 
 
-def promises_due(tx: Connection, root: str, first: datetime, last: datetime) -> int:
+def promises_due(tx: sa.Connection, root: str, first: datetime, last: datetime) -> int:
     """How many SLOs with data under a root have a cycle whose breach lies between two instants, both in."""
-    promises = key_of(watermark)
-    found = select(*promises).join(cycles_table, is_of(cycles_table, promises))
+    promises = tables.key_of(tables.watermark)
+    found = sa.select(*promises).join(cycles_table, tables.is_of(cycles_table, promises))
     breaks = cycles_table.c.breach_at.between(first, last)
-    due = found.where(watermark.c.root == root, breaks).distinct()
-    return tx.scalar(select(func.count()).select_from(due.subquery())) or 0
+    due = found.where(tables.watermark.c.root == root, breaks).distinct()
+    return tx.scalar(sa.select(sa.func.count()).select_from(due.subquery())) or 0
 
 
-def withdrawn_cycles(tx: Connection, since: datetime, until: datetime) -> list[Kept]:
+def withdrawn_cycles(tx: sa.Connection, since: datetime, until: datetime) -> list[Kept]:
     """The cycles that were withdrawn between two instants, both in, oldest first."""
-    ended = cycle_event.c.cycle_id == cycles_table.c.id
-    recent = and_(cycle_event.c.after == CycleStatus.WITHDRAWN, cycle_event.c.at.between(since, until))
-    found = select(cycles_table).join(cycle_event, ended).where(recent).order_by(cycles_table.c.due_at)
+    ended = tables.cycle_event.c.cycle_id == cycles_table.c.id
+    recent = sa.and_(
+        tables.cycle_event.c.after == CycleStatus.WITHDRAWN, tables.cycle_event.c.at.between(since, until)
+    )
+    found = (
+        sa.select(cycles_table).join(tables.cycle_event, ended).where(recent).order_by(cycles_table.c.due_at)
+    )
     return [cycle_of_row(row) for row in tx.execute(found)]
 
 
-def all_cycles(tx: Connection, key: Sequence[str]) -> list[Kept]:
+def all_cycles(tx: sa.Connection, key: Sequence[str]) -> list[Kept]:
     """Every cycle of an SLO, or of an object over all its SLOs by a key of two parts; oldest first."""
-    asked = select(cycles_table).where(is_of(cycles_table, key)).order_by(cycles_table.c.due_at)
+    asked = sa.select(cycles_table).where(tables.is_of(cycles_table, key)).order_by(cycles_table.c.due_at)
     return [cycle_of_row(row) for row in tx.execute(asked)]
 
 
@@ -150,24 +130,26 @@ def usual_delay(came: Sequence[Kept]) -> timedelta | None:
     return timedelta(seconds=round(median(delays))) if len(delays) >= _USUAL_OF else None
 
 
-def lately_delivered(tx: Connection, key: Key, before: datetime) -> list[Kept]:
+def lately_delivered(tx: sa.Connection, key: tables.Key, before: datetime) -> list[Kept]:
     """The newest cycles of an SLO that were due before an instant and came, late or not; newest first."""
     columns = cycles_table.c
-    came = and_(is_of(cycles_table, key), columns.due_at < before, columns.delivered_at.is_not(None))
-    found = select(cycles_table).where(came).order_by(columns.due_at.desc()).limit(LATELY)
+    came = sa.and_(
+        tables.is_of(cycles_table, key), columns.due_at < before, columns.delivered_at.is_not(None)
+    )
+    found = sa.select(cycles_table).where(came).order_by(columns.due_at.desc()).limit(LATELY)
     return [cycle_of_row(row) for row in tx.execute(found)]
 
 
 def counted_cycles(
-    tx: Connection, keys: Collection[Key], since: datetime, due_since: datetime
-) -> dict[Key, list[tuple[datetime, CycleStatus]]]:
+    tx: sa.Connection, keys: Collection[tables.Key], since: datetime, due_since: datetime
+) -> dict[tables.Key, list[tuple[datetime, CycleStatus]]]:
     """The cycles of these SLOs with a breach after an instant, as (breach_at, status), by SLO; none of them
     was due before `due_since`, which an index knows."""
     columns, names = cycles_table.c, sorted({key[0] for key in keys})
-    found: dict[Key, list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
-    asked = select(*key_of(cycles_table), columns.breach_at, columns.status)
-    for some in parts(names):
-        here = and_(columns.contract.in_(some), columns.due_at >= due_since)
+    found: dict[tables.Key, list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
+    asked = sa.select(*tables.key_of(cycles_table), columns.breach_at, columns.status)
+    for some in tables.parts(names):
+        here = sa.and_(columns.contract.in_(some), columns.due_at >= due_since)
         for row in tx.execute(asked.where(here, columns.breach_at > since)):
             key = (row.contract, row.object, row.slo)
             if key in found:
@@ -175,15 +157,15 @@ def counted_cycles(
     return found
 
 
-def find_cycle(tx: Connection, key: Key, due_at: datetime) -> Kept | None:
+def find_cycle(tx: sa.Connection, key: tables.Key, due_at: datetime) -> Kept | None:
     """The cycle of an SLO that was due at this instant, where the watcher has met it."""
-    here = and_(is_of(cycles_table, key), cycles_table.c.due_at == due_at)
-    row = tx.execute(select(cycles_table).where(here)).first()
+    here = sa.and_(tables.is_of(cycles_table, key), cycles_table.c.due_at == due_at)
+    row = tx.execute(sa.select(cycles_table).where(here)).first()
     return cycle_of_row(row) if row is not None else None
 
 
 def delivered_since(
-    tx: Connection, contract: str, one: str, since: datetime, elsewhere: Collection[str] = ()
+    tx: sa.Connection, contract: str, one: str, since: datetime, elsewhere: Collection[str] = ()
 ) -> list[Partition]:
     """What arrived at this instant or later, by cycles and by receipts, in the order of its arrival.
 
@@ -196,8 +178,12 @@ def delivered_since(
         if kept.delivered_at is not None and kept.delivered_at >= since
         for partition in kept.cycle.partitions or ((),)
     ]
-    here = and_(receipt.c.contract == contract, receipt.c.object == one, receipt.c.delivered_at >= since)
-    for row in tx.execute(select(receipt).where(here)):
+    here = sa.and_(
+        tables.receipt.c.contract == contract,
+        tables.receipt.c.object == one,
+        tables.receipt.c.delivered_at >= since,
+    )
+    for row in tx.execute(sa.select(tables.receipt).where(here)):
         if row.server in elsewhere:
             continue
         pairs = [part.partition("=") for part in row.partition.split("/") if part]
@@ -205,7 +191,7 @@ def delivered_since(
     return [partition for _, partition in sorted(found)]
 
 
-def cycle_of_row(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
+def cycle_of_row(row: sa.Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
     """A row as values."""
     made = Cycle(
         contract=row.contract,
@@ -325,91 +311,99 @@ def _instant(text: object) -> datetime | None:
 # How far each promise is watched, where its data lies, and what was told of its budget.
 
 
-def _by_key(tx: Connection, column: str, *where: ColumnElement[bool]) -> dict[Key, Any]:
-    asked = select(*key_of(watermark), watermark.c[column]).where(*where)
+def _by_key(tx: sa.Connection, column: str, *where: sa.ColumnElement[bool]) -> dict[tables.Key, Any]:
+    asked = sa.select(*tables.key_of(tables.watermark), tables.watermark.c[column]).where(*where)
     return {(row[0], row[1], row[2]): row[3] for row in tx.execute(asked)}
 
 
-def watched_through(tx: Connection) -> dict[Key, datetime]:
+def watched_through(tx: sa.Connection) -> dict[tables.Key, datetime]:
     """For each SLO by key, up to which due instant its cycles have rows."""
     return _by_key(tx, "through")
 
 
 def advance_watermarks(
-    tx: Connection, watched: Collection[Key], unread: Collection[str], until: datetime
+    tx: sa.Connection, watched: Collection[tables.Key], unread: Collection[str], until: datetime
 ) -> None:
     """Notes that all that was due up to an instant has rows: of these SLOs, and of all SLOs of the contracts
     `unread`. A contract that is edited afterwards owes nothing for the time before.
     """
-    every, columns = set(watched), watermark.c
+    every, columns = set(watched), tables.watermark.c
     behind = columns.through < until
     partly = {key[0] for key in watched_through(tx) if key[0] not in unread and key not in every}
     whole = sorted({key[0] for key in every if key[0] not in partly} | set(unread))
-    for some in parts(whole):
-        tx.execute(update(watermark).where(columns.contract.in_(some), behind).values(through=until))
+    for some in tables.parts(whole):
+        tx.execute(
+            sa.update(tables.watermark).where(columns.contract.in_(some), behind).values(through=until)
+        )
     for key in sorted(every):
         if key[0] in partly:
-            tx.execute(update(watermark).where(is_of(watermark, key), behind).values(through=until))
+            tx.execute(
+                sa.update(tables.watermark)
+                .where(tables.is_of(tables.watermark, key), behind)
+                .values(through=until)
+            )
 
 
-def ever_delivered(tx: Connection) -> set[Key]:
+def ever_delivered(tx: sa.Connection) -> set[tables.Key]:
     """The SLOs that ever had a delivery, by key."""
-    return set(_by_key(tx, "delivered_at", watermark.c.delivered_at.is_not(None)))
+    return set(_by_key(tx, "delivered_at", tables.watermark.c.delivered_at.is_not(None)))
 
 
-def note_roots(tx: Connection, found: Mapping[Key, str]) -> None:
+def note_roots(tx: sa.Connection, found: Mapping[tables.Key, str]) -> None:
     """Keeps where the data of SLOs lies."""
     _set(tx, "root", found)
 
 
-def watched_roots(tx: Connection) -> dict[Key, str | None]:
+def watched_roots(tx: sa.Connection) -> dict[tables.Key, str | None]:
     """Where the data of each SLO lay last, by key."""
     return _by_key(tx, "root")
 
 
-def budgets_told(tx: Connection) -> dict[Key, str]:
+def budgets_told(tx: sa.Connection) -> dict[tables.Key, str]:
     """How far the budgets of SLOs were told to be used, by key; those alone of which anything was told."""
-    return _by_key(tx, "budget", watermark.c.budget.is_not(None))
+    return _by_key(tx, "budget", tables.watermark.c.budget.is_not(None))
 
 
-def note_budget(tx: Connection, key: Key, used: str | None) -> None:
+def note_budget(tx: sa.Connection, key: tables.Key, used: str | None) -> None:
     """Keeps how far an SLO's budget was told to be used."""
-    tx.execute(update(watermark).where(is_of(watermark, key)).values(budget=used))
+    tx.execute(sa.update(tables.watermark).where(tables.is_of(tables.watermark, key)).values(budget=used))
 
 
-def delete_watermark(tx: Connection, key: Key) -> None:
+def delete_watermark(tx: sa.Connection, key: tables.Key) -> None:
     """Lets an SLO begin anew when it is promised again: nothing is due for the time in between."""
-    tx.execute(delete(watermark).where(is_of(watermark, key)))
+    tx.execute(sa.delete(tables.watermark).where(tables.is_of(tables.watermark, key)))
 
 
-def move_watermarks(tx: Connection, keys: Iterable[Key], until: datetime) -> None:
+def move_watermarks(tx: sa.Connection, keys: Iterable[tables.Key], until: datetime) -> None:
     """Says that every cycle of these SLOs due up to an instant has a row; none goes back."""
     before = watched_through(tx)
     wanted = [key for key in keys if before.get(key, until) <= until]
-    new = [dict(zip(KEY, key, strict=True), through=until) for key in wanted if key not in before]
+    new = [dict(zip(tables.KEY, key, strict=True), through=until) for key in wanted if key not in before]
     if new:
-        tx.execute(insert(watermark), new)
+        tx.execute(sa.insert(tables.watermark), new)
     _advance(tx, "through", {key: until for key in wanted if key in before})
 
 
-def note_deliveries(tx: Connection, newest: Mapping[Key, datetime]) -> None:
+def note_deliveries(tx: sa.Connection, newest: Mapping[tables.Key, datetime]) -> None:
     """Keeps deliveries that are newer than those before."""
     _advance(tx, "delivered_at", newest)
 
 
-def _advance(tx: Connection, column: str, values: Mapping[Key, datetime]) -> None:
+def _advance(tx: sa.Connection, column: str, values: Mapping[tables.Key, datetime]) -> None:
     """Sets an instant of each SLO where it is newer than the one there."""
-    known = watermark.c[column]
-    _set(tx, column, values, or_(known.is_(None), known < bindparam("new", type_=UtcDateTime())))
+    known = tables.watermark.c[column]
+    _set(tx, column, values, sa.or_(known.is_(None), known < sa.bindparam("new", type_=UtcDateTime())))
 
 
-def _set(tx: Connection, column: str, values: Mapping[Key, object], *where: ColumnElement[bool]) -> None:
-    names = [f"its_{name}" for name in KEY]
+def _set(
+    tx: sa.Connection, column: str, values: Mapping[tables.Key, object], *where: sa.ColumnElement[bool]
+) -> None:
+    names = [f"its_{name}" for name in tables.KEY]
     rows = [{**dict(zip(names, key, strict=True)), "new": value} for key, value in values.items()]
     if rows:
-        new = bindparam("new", type_=watermark.c[column].type)
-        same = is_of(watermark, list(map(bindparam, names)))
-        tx.execute(update(watermark).where(same, *where).values({column: new}), rows)
+        new = sa.bindparam("new", type_=tables.watermark.c[column].type)
+        same = tables.is_of(tables.watermark, list(map(sa.bindparam, names)))
+        tx.execute(sa.update(tables.watermark).where(same, *where).values({column: new}), rows)
 
 
 # Cycles written in bulk: enumerated once, moved only from where they were read, every move an event.
@@ -437,7 +431,7 @@ class Move:
         return self.judged.delivered_at(self.before.cycle)
 
 
-def enumerate_all(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], until: datetime) -> None:
+def enumerate_all(tx: sa.Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], until: datetime) -> None:
     """Adds the rows of new cycles and moves the watermarks; a row that another watcher added is kept."""
     there = _there(tx, due)
     rows = [
@@ -447,26 +441,26 @@ def enumerate_all(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], un
         if (*slo.key, cycle.due_at) not in there
     ]
     if rows:
-        tx.execute(insert(cycles_table), rows)
+        tx.execute(sa.insert(cycles_table), rows)
     move_watermarks(tx, [slo.key for slo, _ in due], until)
 
 
-def _there(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tuple[object, ...]]:
+def _there(tx: sa.Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tuple[object, ...]]:
     since = min((cycle.due_at for _, new in due for cycle in new), default=None)
     if since is None:
         return set()
     columns = cycles_table.c
-    asked = select(*key_of(cycles_table), columns.due_at)
+    asked = sa.select(*tables.key_of(cycles_table), columns.due_at)
     names = sorted({slo.key[0] for slo, new in due if new})
     found: set[tuple[object, ...]] = set()
-    for part in parts(names):
+    for part in tables.parts(names):
         found |= set(map(tuple, tx.execute(asked.where(columns.contract.in_(part), columns.due_at >= since))))
     return found
 
 
 def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
     return {
-        **{name: getattr(cycle, name) for name in (*KEY, "due_at", "breach_at", "tzdata", "note")},
+        **{name: getattr(cycle, name) for name in (*tables.KEY, "due_at", "breach_at", "tzdata", "note")},
         "nominal": cycle.nominal.isoformat(),
         "partitions": [[list(pair) for pair in partition] for partition in cycle.partitions],
         "status": CycleStatus.PENDING,
@@ -480,7 +474,7 @@ def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
     }
 
 
-def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
+def move_all(tx: sa.Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     """Moves the cycles that still stand where they were read, and gives their ids.
 
     There is one writer at a time, so that nothing comes between what is read here and what is written.
@@ -488,8 +482,10 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     before = {one.before.id: one.before for one in moves}
     columns = cycles_table.c
     standing: set[int] = set()
-    for part in parts(sorted(before)):
-        for row in tx.execute(select(columns.id, columns.status, columns.told).where(columns.id.in_(part))):
+    for part in tables.parts(sorted(before)):
+        for row in tx.execute(
+            sa.select(columns.id, columns.status, columns.told).where(columns.id.in_(part))
+        ):
             kept = before[row.id]
             if (row.status, row.told) == (kept.status, kept.told):
                 standing.add(row.id)
@@ -497,15 +493,17 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     if not made:
         return standing
     rows = [(one.before, _values(one)) for one in made]
-    tx.execute(update(cycles_table).where(columns.id == bindparam("row")), [values for _, values in rows])
+    tx.execute(
+        sa.update(cycles_table).where(columns.id == sa.bindparam("row")), [values for _, values in rows]
+    )
     states = [
         {"cycle_id": kept.id, "at": now, **{column: values[column] for column in shown}}
         for kept, values, shown in ((kept, values, _shown(kept)) for kept, values in rows)
         if any(values[column] != before for column, before in shown.items())
     ]
     if states:
-        tx.execute(insert(cycle_state), states)
-    newest: dict[Key, datetime] = {}
+        tx.execute(sa.insert(tables.cycle_state), states)
+    newest: dict[tables.Key, datetime] = {}
     for one in made:
         key, at = one.before.cycle.key, one.delivered_at
         if at is not None:
@@ -525,7 +523,7 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
         if one.judged.status is not one.before.status or one.delivered_at != one.before.delivered_at
     ]
     if events:
-        tx.execute(insert(cycle_event), events)
+        tx.execute(sa.insert(tables.cycle_event), events)
     return standing
 
 
@@ -540,9 +538,9 @@ def _shown(kept: Kept) -> dict[str, object]:
     return {name: getattr(kept, name) for name in SHOWN} | {"claims": _claims(kept.claims) or None}
 
 
-def release_held(tx: Connection, root: str) -> None:
+def release_held(tx: sa.Connection, root: str) -> None:
     """Forget which cycles were held back under a root, once its incident has ended."""
-    tx.execute(update(cycles_table).where(cycles_table.c.held == root).values(held=None))
+    tx.execute(sa.update(cycles_table).where(cycles_table.c.held == root).values(held=None))
 
 
 def _values(one: Move) -> dict[str, object]:
@@ -579,7 +577,7 @@ def _claims(claims: Iterable[SourceAnswer]) -> list[list[object]]:
     ]
 
 
-Tell = Callable[[Connection, Breach | Recovery], object]
+Tell = Callable[[sa.Connection, Breach | Recovery], object]
 
 
 # Excuses as rows: who took which cycles out of the count, and why. Rows are added, never changed.
@@ -589,7 +587,7 @@ Tell = Callable[[Connection, Breach | Recovery], object]
 class Excuse:
     """Somebody's word that a cycle does not count, or (`undone`) that it does after all."""
 
-    key: Key
+    key: tables.Key
     due_at: datetime
     at: datetime
     by: str
@@ -602,32 +600,34 @@ class Excuse:
         return f"Excused by {self.by}: {self.reason}"
 
 
-def record_excuses(tx: Connection, excuses: Iterable[Excuse]) -> None:
+def record_excuses(tx: sa.Connection, excuses: Iterable[Excuse]) -> None:
     """Adds them to what was said before."""
     rows = [
         {
-            **dict(zip(KEY, excuse.key, strict=True)),
+            **dict(zip(tables.KEY, excuse.key, strict=True)),
             **{name: getattr(excuse, name) for name in ("due_at", "at", "by", "reason", "undone")},
         }
         for excuse in excuses
     ]
     if rows:
-        tx.execute(insert(cycle_excuse), rows)
+        tx.execute(sa.insert(tables.cycle_excuse), rows)
 
 
-def newest_excuses(tx: Connection, contracts: Collection[str]) -> dict[tuple[Key, datetime], Excuse]:
+def newest_excuses(
+    tx: sa.Connection, contracts: Collection[str]
+) -> dict[tuple[tables.Key, datetime], Excuse]:
     """The newest word of each cycle of these contracts, whatever it says."""
-    columns = cycle_excuse.c
-    found: dict[tuple[Key, datetime], Excuse] = {}
-    for some in parts(sorted(contracts)):
+    columns = tables.cycle_excuse.c
+    found: dict[tuple[tables.Key, datetime], Excuse] = {}
+    for some in tables.parts(sorted(contracts)):
         here = columns.contract.in_(some)
-        for row in tx.execute(select(cycle_excuse).where(here).order_by(columns.id)):
+        for row in tx.execute(sa.select(tables.cycle_excuse).where(here).order_by(columns.id)):
             key = (row.contract, row.object, row.slo)
             found[key, row.due_at] = Excuse(key, row.due_at, row.at, row.by, row.reason, row.undone)
     return found
 
 
-def excused_only(tx: Connection, excuses: Sequence[Excuse]) -> list[Excuse]:
+def excused_only(tx: sa.Connection, excuses: Sequence[Excuse]) -> list[Excuse]:
     """Those whose cycle is excused by the newest word on it."""
     newest = newest_excuses(tx, {excuse.key[0] for excuse in excuses})
     return [
@@ -640,7 +640,9 @@ def excused_only(tx: Connection, excuses: Sequence[Excuse]) -> list[Excuse]:
 # Receipts as rows: deliveries that a publish step wrote down.
 
 
-def receipts(tx: Connection, contract: str, one: str, elsewhere: Collection[str] = ()) -> dict[str, Receipt]:
+def receipts(
+    tx: sa.Connection, contract: str, one: str, elsewhere: Collection[str] = ()
+) -> dict[str, Receipt]:
     """The receipts of an object: by partition label, and by `due:<instant>` where they name their cycle.
 
     Those of the servers `elsewhere` are left out. One that names no server is an older dq's, and counts.
@@ -649,17 +651,19 @@ def receipts(tx: Connection, contract: str, one: str, elsewhere: Collection[str]
 
 
 def all_receipts(
-    tx: Connection, elsewhere: Mapping[str, Collection[str]]
+    tx: sa.Connection, elsewhere: Mapping[str, Collection[str]]
 ) -> dict[tuple[str, str], dict[str, Receipt]]:
     """The receipts of all objects of these contracts, by contract and object, each as `receipts` has them.
 
     `elsewhere` has for each contract the servers whose receipts are left out.
     """
     found: dict[tuple[str, str], dict[str, Receipt]] = {}
-    columns, names = receipt.c, sorted(elsewhere)
-    for some in parts(names):
+    columns, names = tables.receipt.c, sorted(elsewhere)
+    for some in tables.parts(names):
         here = columns.contract.in_(some)
-        for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at, columns.revision)):
+        for row in tx.execute(
+            sa.select(tables.receipt).where(here).order_by(columns.delivered_at, columns.revision)
+        ):
             if row.server in elsewhere[row.contract]:
                 continue
             of = found.setdefault((row.contract, row.object), {})
@@ -686,18 +690,20 @@ class RowClaim:
 
 
 def row_claims(
-    tx: Connection, contract: str, object: str, elsewhere: Collection[str], now: datetime
+    tx: sa.Connection, contract: str, object: str, elsewhere: Collection[str], now: datetime
 ) -> list[RowClaim]:
     """The numbers of rows that stand as of `now`, a partition each.
 
     A partition that brings several cycles has none: each number is of a part. Neither has one whose newest
     revision came without a number. Those of the servers `elsewhere` are left out.
     """
-    columns = receipt.c
+    columns = tables.receipt.c
     here = (columns.contract == contract) & (columns.object == object) & (columns.delivered_at <= now)
-    newest: dict[str, Row[Any]] = {}
+    newest: dict[str, sa.Row[Any]] = {}
     cycles: dict[str, set[datetime | None]] = {}
-    for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at, columns.revision)):
+    for row in tx.execute(
+        sa.select(tables.receipt).where(here).order_by(columns.delivered_at, columns.revision)
+    ):
         if row.server not in elsewhere:
             newest[row.partition] = row
             cycles.setdefault(row.partition, set()).add(row.due_at)
@@ -708,13 +714,13 @@ def row_claims(
     ]
 
 
-def is_written(tx: Connection, id: str) -> bool:
+def is_written(tx: sa.Connection, id: str) -> bool:
     """Whether the receipt of this id is there."""
-    return tx.execute(select(receipt.c.id).where(receipt.c.id == id)).first() is not None
+    return tx.execute(sa.select(tables.receipt.c.id).where(tables.receipt.c.id == id)).first() is not None
 
 
 def write_receipt(
-    tx: Connection,
+    tx: sa.Connection,
     *,
     id: str,
     contract: str,
@@ -731,7 +737,7 @@ def write_receipt(
     if is_written(tx, id):
         return False
     tx.execute(
-        insert(receipt).values(
+        sa.insert(tables.receipt).values(
             id=id,
             contract=contract,
             object=object,
@@ -747,6 +753,6 @@ def write_receipt(
     return True
 
 
-def write_count(tx: Connection, id: str, rows: int) -> None:
+def write_count(tx: sa.Connection, id: str, rows: int) -> None:
     """Add the number of rows to the receipt of this id."""
-    tx.execute(update(receipt).where(receipt.c.id == id).values(rows=rows))
+    tx.execute(sa.update(tables.receipt).where(tables.receipt.c.id == id).values(rows=rows))

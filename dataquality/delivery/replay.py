@@ -13,18 +13,8 @@ from sqlalchemy import Connection, Row, select
 from dq.contracts.outcome import CycleStatus, IncidentKey
 from dq.contracts.schedule.calendar import TZDATA_VERSION
 from dq.contracts.slo import Cycle, Slo
-from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle, cycle_store
 from dq.dataquality.delivery.budget import budgets, tell_budgets
-from dq.dataquality.delivery.cycle import (
-    OPEN,
-    CycleVerdict,
-    Evidence,
-    Grounds,
-    Kept,
-    SourceAnswer,
-    Turn,
-    judge_on,
-)
 from dq.dataquality.delivery.cycle_store import SHOWN, Excuse, Move, Tell, claims_of, move_all
 from dq.dataquality.delivery.notify import closing_event, emit_platform_recoveries
 from dq.dataquality.delivery.tables import Key, cycle_event, cycle_state, key_of, parts
@@ -43,7 +33,7 @@ class StatusChange:
     before: CycleStatus
     after: CycleStatus
     reason: str
-    grounds: Grounds | None
+    grounds: cycle.Grounds | None
 
 
 def keys(tx: Connection) -> list[Key]:
@@ -53,7 +43,7 @@ def keys(tx: Connection) -> list[Key]:
     return [(contract, one, slo) for contract, one, slo in tx.execute(asked)]
 
 
-def with_changes(tx: Connection, key: Key) -> Iterator[tuple[Kept, list[StatusChange]]]:
+def with_changes(tx: Connection, key: Key) -> Iterator[tuple[cycle.Kept, list[StatusChange]]]:
     """The cycles of an SLO, oldest first, each with its changes."""
     cycles = cycle_store.all_cycles(tx, key)
     changes = changes_of(tx, [kept.id for kept in cycles])
@@ -88,7 +78,7 @@ def change(row: Row) -> StatusChange:  # type: ignore[type-arg]  # rows of a pla
 # verdict is not asked again, so that the past reads as it was printed.
 
 
-def rewound(tx: Connection, cycles: Sequence[Kept], at: datetime | None) -> list[Kept]:
+def rewound(tx: Connection, cycles: Sequence[cycle.Kept], at: datetime | None) -> list[cycle.Kept]:
     """Return those of the cycles that were due by an instant, as they stood then, in the same order.
 
     Args:
@@ -117,13 +107,13 @@ def _states(tx: Connection, ids: Iterable[int], at: datetime) -> dict[int, Any]:
     return found
 
 
-def _as_stored(kept: Kept, state: Any) -> Kept:
+def _as_stored(kept: cycle.Kept, state: Any) -> cycle.Kept:
     shown = {name: getattr(state, name) for name in SHOWN} | {"status": CycleStatus(state.status)}
     excuse = kept.excuse if shown["status"] is CycleStatus.EXCUSED else ""
     return replace(kept, **shown, claims=claims_of(state.claims), excuse=excuse)
 
 
-def _at(kept: Kept, changes: Sequence[StatusChange], at: datetime) -> Kept:
+def _at(kept: cycle.Kept, changes: Sequence[StatusChange], at: datetime) -> cycle.Kept:
     """Return a cycle that had not changed by then, or that an older dq changed, by its events."""
     before = [one for one in changes if one.at <= at]
     seen = kept.first_seen_at if kept.first_seen_at and kept.first_seen_at <= at else None
@@ -136,8 +126,8 @@ def _at(kept: Kept, changes: Sequence[StatusChange], at: datetime) -> Kept:
     grounds = last.grounds if last else None
     evidence = grounds.evidence if grounds else None
     delivered = None
-    if grounds is not None and last is not None and last.after not in OPEN:
-        delivered = judge_on(kept.cycle, grounds, last.at).delivered_at(kept.cycle)
+    if grounds is not None and last is not None and last.after not in cycle.OPEN:
+        delivered = cycle.judge_on(kept.cycle, grounds, last.at).delivered_at(kept.cycle)
     excused = last is not None and last.after is CycleStatus.EXCUSED
     return replace(
         kept,
@@ -154,13 +144,15 @@ def _at(kept: Kept, changes: Sequence[StatusChange], at: datetime) -> Kept:
     )
 
 
-def _claims(kept: Kept, evidence: Evidence | None, delivered: datetime | None) -> tuple[SourceAnswer, ...]:
+def _claims(
+    kept: cycle.Kept, evidence: cycle.Evidence | None, delivered: datetime | None
+) -> tuple[cycle.SourceAnswer, ...]:
     if evidence is None or delivered is None:
         return ()
     if kept.claims and delivered == kept.delivered_at:
         return kept.claims
     # Of what was judged anew since, the store has the deciding source alone.
-    return (SourceAnswer(evidence.source, evidence.delivered_at, evidence.rows),)
+    return (cycle.SourceAnswer(evidence.source, evidence.delivered_at, evidence.rows),)
 
 
 # History judged again from what is stored: each verdict from its grounds, each row from its verdicts.
@@ -174,7 +166,7 @@ class Replayed:
     is no verdict and needs none.
     """
 
-    kept: Kept
+    kept: cycle.Kept
     status: CycleStatus
     delivered_at: datetime | None
     reason: str
@@ -197,7 +189,7 @@ def replay(tx: Connection, keys: Iterable[Key], as_of: datetime | None = None) -
                 yield _as_of(kept, [one for one in done if one.at <= as_of], as_of)
 
 
-def _replayed(kept: Kept, done: Sequence[StatusChange]) -> Replayed:
+def _replayed(kept: cycle.Kept, done: Sequence[StatusChange]) -> Replayed:
     status, wrong = CycleStatus.PENDING, list[str]()
     delivered, reason = None, ""
     for one in done:
@@ -207,7 +199,7 @@ def _replayed(kept: Kept, done: Sequence[StatusChange]) -> Replayed:
         status, delivered, reason = one.after, None, one.reason
         if one.grounds is None:
             continue
-        verdict = judge_on(kept.cycle, one.grounds, one.at)
+        verdict = cycle.judge_on(kept.cycle, one.grounds, one.at)
         if verdict.status is not one.after:
             wrong.append(f"{at} its grounds make it {verdict.status}, stored is {one.after}")
         elif verdict.reason != one.reason:
@@ -220,13 +212,13 @@ def _replayed(kept: Kept, done: Sequence[StatusChange]) -> Replayed:
     return Replayed(kept, status, delivered, reason, _proven(done), tuple(wrong))
 
 
-def _as_of(kept: Kept, done: Sequence[StatusChange], at: datetime) -> Replayed:
+def _as_of(kept: cycle.Kept, done: Sequence[StatusChange], at: datetime) -> Replayed:
     if not done:
         return Replayed(kept, CycleStatus.PENDING, None, "Nobody had looked by then.", proven=True)
     last = done[-1]
     if last.grounds is None:
         return Replayed(kept, last.after, None, last.reason, _proven(done))
-    verdict = judge_on(kept.cycle, last.grounds, at)
+    verdict = cycle.judge_on(kept.cycle, last.grounds, at)
     return Replayed(kept, verdict.status, verdict.delivered_at(kept.cycle), verdict.reason, _proven(done))
 
 
@@ -256,7 +248,7 @@ class Audit:
     """What came of it: rows that agree, those whose contract is not at hand, and what is wrong."""
 
     agreeing: int
-    unproven: tuple[Kept, ...]
+    unproven: tuple[cycle.Kept, ...]
     wrong: tuple[WrongCycle, ...]
 
 
@@ -266,7 +258,7 @@ def audit(tx: Connection, keys: Iterable[Key], promises: Promises, as_of: dateti
     Between two rows of one contract's text every cycle must be there, and after the last one up to where the
     SLO is watched. With `as_of`, the rows that were there at that instant are compared.
     """
-    agreeing, unproven, wrong = 0, list[Kept](), list[WrongCycle]()
+    agreeing, unproven, wrong = 0, list[cycle.Kept](), list[WrongCycle]()
     marks = cycle_store.watched_through(tx)
     for key in keys:
         history = cycle_store.all_cycles(tx, key)
@@ -292,7 +284,7 @@ def _stands(promises: Promises, slo: Slo) -> bool:
     return len({digest for digest, key in promises if key == slo.key}) == 1
 
 
-def _compared(slo: Slo, run: Sequence[Kept], end: datetime) -> Iterator[WrongCycle]:
+def _compared(slo: Slo, run: Sequence[cycle.Kept], end: datetime) -> Iterator[WrongCycle]:
     given = {one.due_at: one for one in slo.cycles(run[0].cycle.due_at - _MOMENT, end)}
     rows = {one.cycle.due_at: one.cycle for one in run}
     for due in sorted(given.keys() | rows.keys()):
@@ -336,14 +328,14 @@ def _release(row: Cycle, slo: Slo) -> str:
 
 def excuse(
     tx: Connection, slos: Mapping[Key, Slo], words: Sequence[Excuse], now: datetime, tell: Tell
-) -> list[Turn]:
+) -> list[cycle.Turn]:
     """Records these words, and moves the cycles that they are about and that have a row.
 
     A cycle that is not due yet is excused when it is. What was withdrawn stays so. An open incident ends as
     excused; a cycle that counts again is judged by the next tick, or at once where its delivery is known.
     """
     cycle_store.record_excuses(tx, words)
-    turns: list[Turn] = []
+    turns: list[cycle.Turn] = []
     rows = {(key, kept.cycle.due_at): kept for key in slos for kept in cycle_store.all_cycles(tx, key)}
     for word in words:
         kept = rows.get((word.key, word.due_at))
@@ -359,25 +351,25 @@ def excuse(
     return turns
 
 
-def _excused(tx: Connection, kept: Kept, word: Excuse, now: datetime, tell: Tell) -> list[Turn]:
-    verdict = judge_on(kept.cycle, Grounds(excused=word.text), now)
+def _excused(tx: Connection, kept: cycle.Kept, word: Excuse, now: datetime, tell: Tell) -> list[cycle.Turn]:
+    verdict = cycle.judge_on(kept.cycle, cycle.Grounds(excused=word.text), now)
     # Nobody is told of it any more; if it counts again and is missing still, it is news.
     if not move_all(tx, [Move(kept, verdict)], now):
         return []
     if kept.told and kept.status in (CycleStatus.MISSING, CycleStatus.UNKNOWN, CycleStatus.NEVER):
         tell(tx, closing_event(IncidentKey(*kept.cycle.key), kept, verdict, now))
-    return [Turn(kept, verdict.status, verdict.reason)]
+    return [cycle.Turn(kept, verdict.status, verdict.reason)]
 
 
-def _counted_again(tx: Connection, kept: Kept, word: Excuse, now: datetime) -> list[Turn]:
+def _counted_again(tx: Connection, kept: cycle.Kept, word: Excuse, now: datetime) -> list[cycle.Turn]:
     if kept.status is not CycleStatus.EXCUSED:
         return []
     changes = changes_of(tx, [kept.id]).get(kept.id, [])
     grounds = [one.grounds for one in changes if one.grounds and not one.grounds.excused]
-    verdict = judge_on(kept.cycle, grounds[-1], now) if grounds else None
+    verdict = cycle.judge_on(kept.cycle, grounds[-1], now) if grounds else None
     if verdict is None or verdict.lateness is None:
         # Whoever excused it looked for nothing meanwhile: only a tick can say what came.
-        verdict = CycleVerdict(CycleStatus.PENDING, None, f"Counted again by {word.by}: {word.reason}")
+        verdict = cycle.CycleVerdict(CycleStatus.PENDING, None, f"Counted again by {word.by}: {word.reason}")
     evidence = verdict.grounds.evidence if verdict.grounds else None
     changed = move_all(tx, [Move(kept, verdict, evidence)], now)
-    return [Turn(kept, verdict.status, verdict.reason)] if changed else []
+    return [cycle.Turn(kept, verdict.status, verdict.reason)] if changed else []

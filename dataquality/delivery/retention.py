@@ -15,19 +15,7 @@ from sqlalchemy.types import Boolean
 
 from dq.contracts.install import install_command
 from dq.contracts.outcome import CycleStatus, MissingTool, Unreadable
-from dq.dataquality.delivery.tables import (
-    AT_ONCE,
-    cycle,
-    cycle_event,
-    cycle_excuse,
-    cycle_month,
-    cycle_state,
-    is_of,
-    key_of,
-    past_tick,
-    receipt,
-    watermark,
-)
+from dq.dataquality.delivery import tables
 from dq.store.engine import Store
 from dq.store.schema import Json, UtcDateTime
 
@@ -37,7 +25,7 @@ if TYPE_CHECKING:
 
 # The history of deliveries as Parquet files, one for each table.
 
-TABLES = (cycle, cycle_event, cycle_excuse, cycle_month, receipt)
+TABLES = (tables.cycle, tables.cycle_event, tables.cycle_excuse, tables.cycle_month, tables.receipt)
 _ROWS = 10_000
 
 
@@ -101,7 +89,7 @@ def _type(kind: object, arrow: Any) -> pyarrow.DataType:
 
 # What can still change stays, whatever its age.
 _OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING)
-_MONTH = tuple(cycle_month.c[name] for name in ("contract", "object", "slo", "month", "status"))
+_MONTH = tuple(tables.cycle_month.c[name] for name in ("contract", "object", "slo", "month", "status"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,39 +110,41 @@ def prune(store: Store, before: datetime, lasting: Select[tuple[str]] | None = N
     cycles = 0
     while (some := _some(store, before)) > 0:
         cycles += some
-    old = receipt.c.delivered_at < before
+    old = tables.receipt.c.delivered_at < before
     if lasting is not None:
-        old = old & receipt.c.id.not_in(lasting)
+        old = old & tables.receipt.c.id.not_in(lasting)
     with store.write() as tx:
-        receipts = tx.execute(delete(receipt).where(old)).rowcount
-        tx.execute(delete(past_tick).where(past_tick.c.at < before))
-        words = tx.execute(delete(cycle_excuse).where(cycle_excuse.c.due_at < before)).rowcount
+        receipts = tx.execute(delete(tables.receipt).where(old)).rowcount
+        tx.execute(delete(tables.past_tick).where(tables.past_tick.c.at < before))
+        words = tx.execute(delete(tables.cycle_excuse).where(tables.cycle_excuse.c.due_at < before)).rowcount
     return Pruned(cycles, receipts, words)
 
 
 def _some(store: Store, before: datetime) -> int:
-    columns = cycle.c
+    columns = tables.cycle.c
     old = and_(columns.due_at < before, columns.status.not_in(_OPEN))
     asked = select(columns.id, columns.contract, columns.object, columns.slo, columns.due_at, columns.status)
     with store.write() as tx:
-        rows = tx.execute(asked.where(old).order_by(columns.due_at, columns.id).limit(AT_ONCE)).all()
+        rows = tx.execute(asked.where(old).order_by(columns.due_at, columns.id).limit(tables.AT_ONCE)).all()
         if not rows:
             return 0
         _roll_up(tx, Counter((*row[1:4], f"{row.due_at:%Y-%m}", row.status) for row in rows))
         ids = [row.id for row in rows]
-        tx.execute(delete(cycle_event).where(cycle_event.c.cycle_id.in_(ids)))
-        tx.execute(delete(cycle_state).where(cycle_state.c.cycle_id.in_(ids)))
-        tx.execute(delete(cycle).where(columns.id.in_(ids)))
+        tx.execute(delete(tables.cycle_event).where(tables.cycle_event.c.cycle_id.in_(ids)))
+        tx.execute(delete(tables.cycle_state).where(tables.cycle_state.c.cycle_id.in_(ids)))
+        tx.execute(delete(tables.cycle).where(columns.id.in_(ids)))
     return len(rows)
 
 
 def _roll_up(tx: Connection, numbers: Mapping[tuple[str, ...], int]) -> None:
     for key, number in numbers.items():
         same = and_(*(column == value for column, value in zip(_MONTH, key, strict=True)))
-        added = tx.execute(update(cycle_month).where(same).values(cycles=cycle_month.c.cycles + number))
+        added = tx.execute(
+            update(tables.cycle_month).where(same).values(cycles=tables.cycle_month.c.cycles + number)
+        )
         if added.rowcount == 0:
             names = [column.name for column in _MONTH]
-            tx.execute(insert(cycle_month).values(**dict(zip(names, key, strict=True)), cycles=number))
+            tx.execute(insert(tables.cycle_month).values(**dict(zip(names, key, strict=True)), cycles=number))
 
 
 # Whether what is stored of deliveries agrees with itself.
@@ -163,21 +153,21 @@ def _roll_up(tx: Connection, numbers: Mapping[tuple[str, ...], int]) -> None:
 def integrity_faults(tx: Connection) -> Iterator[str]:
     """What is wrong with the store, in words; nothing where all is well."""
     yield from _of_the_database(tx)
-    columns, events = cycle.c, cycle_event.c
+    columns, events = tables.cycle.c, tables.cycle_event.c
     last = select(func.max(events.id).label("id")).group_by(events.cycle_id).subquery()
     ends = select(columns.contract, columns.slo, columns.due_at, columns.status, events.after)
-    told = ends.join(cycle_event, events.cycle_id == columns.id).join(last, last.c.id == events.id)
+    told = ends.join(tables.cycle_event, events.cycle_id == columns.id).join(last, last.c.id == events.id)
     for row in tx.execute(told.where(events.after != columns.status)):
         yield f"{_name(row)} is {row.status}, and its last change says {row.after}"
     unchanged = select(columns.contract, columns.slo, columns.due_at, columns.status)
     lone = unchanged.where(~select(events.id).where(events.cycle_id == columns.id).exists())
     for still in tx.execute(lone.where(columns.status != CycleStatus.PENDING)):
         yield f"{_name(still)} is {still.status}, and no change says so"
-    watched = unchanged.join(watermark, is_of(cycle, key_of(watermark)))
-    beyond = watched.where(columns.due_at > watermark.c.through)
+    watched = unchanged.join(tables.watermark, tables.is_of(tables.cycle, tables.key_of(tables.watermark)))
+    beyond = watched.where(columns.due_at > tables.watermark.c.through)
     for early in tx.execute(beyond):
         yield f"{_name(early)} was due after the instant up to which it is watched"
-    orphans = select(func.count()).select_from(cycle_event).where(
+    orphans = select(func.count()).select_from(tables.cycle_event).where(
         ~select(columns.id).where(columns.id == events.cycle_id).exists()
     )  # fmt: skip
     if lost := tx.scalar(orphans):

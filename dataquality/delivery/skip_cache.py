@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select,
 
 from dq.contracts.outcome import LAKEHOUSE, CycleStatus
 from dq.contracts.slo import Partition, Slo
+from dq.dataquality.delivery import tables
 from dq.dataquality.delivery.cycle import (
     FILE_SOURCES,
     CycleState,
@@ -21,16 +22,6 @@ from dq.dataquality.delivery.cycle import (
 )
 from dq.dataquality.delivery.evidence import asked_for, folder
 from dq.dataquality.delivery.probe_pool import Errand, Lookout
-from dq.dataquality.delivery.tables import (
-    contract_holder,
-    cycle,
-    cycle_excuse,
-    is_of,
-    key_of,
-    receipt,
-    resting_contract,
-    resting_part,
-)
 from dq.lake.storage import Files
 
 # Which file is a contract when several say so: the one that was there first, which the store remembers.
@@ -95,7 +86,7 @@ class KeyHolder:
 
 def holders(tx: Connection) -> dict[str, KeyHolder]:
     """Who holds each contract, by its key."""
-    rows = tx.execute(select(contract_holder))
+    rows = tx.execute(select(tables.contract_holder))
     return {row.contract: KeyHolder(row.file, row.registry, row.gone_since) for row in rows}
 
 
@@ -106,7 +97,7 @@ def remembered(tx: Connection) -> dict[str, str]:
 
 def note(tx: Connection, seen: Mapping[str, KeyHolder]) -> None:
     """Keeps where these contracts are, and since when they are gone."""
-    table = contract_holder
+    table = tables.contract_holder
     for key, one in seen.items():
         where = update(table).where(table.c.contract == key)
         tx.execute(where.values(registry=one.registry, gone_since=one.gone_since))
@@ -114,13 +105,13 @@ def note(tx: Connection, seen: Mapping[str, KeyHolder]) -> None:
 
 def forget(tx: Connection, keys: Collection[str]) -> None:
     """Leaves these keys to whoever is next."""
-    tx.execute(delete(contract_holder).where(contract_holder.c.contract.in_(keys)))
+    tx.execute(delete(tables.contract_holder).where(tables.contract_holder.c.contract.in_(keys)))
 
 
 def remember(tx: Connection, new: Mapping[str, str], now: datetime) -> None:
     """Keeps the file of each key; `tx` is the transaction in which it was decided."""
     known = remembered(tx)
-    table = contract_holder
+    table = tables.contract_holder
     added = [{"contract": key, "file": file, "since": now} for key, file in new.items() if key not in known]
     if added:
         tx.execute(insert(table), added)
@@ -246,10 +237,12 @@ def resting_contracts(
 
     `open_cycles` are those of every contract, as they stand.
     """
-    columns = resting_contract.c
+    columns = tables.resting_contract.c
     rows = tx.execute(select(*(columns[name] for name in _FIELDS)).where(columns.terms == terms)).all()
     missing: dict[str, list[MissingPart]] = {}
-    for file, *part in tx.execute(select(resting_part.c.file, *(resting_part.c[name] for name in _PART))):
+    for file, *part in tx.execute(
+        select(tables.resting_part.c.file, *(tables.resting_part.c[name] for name in _PART))
+    ):
         missing.setdefault(file, []).append(MissingPart(*part))
     laid = [replace(RestingContract(*row), missing=tuple(missing.get(row.file, ()))) for row in rows]
     return {one.file: one for one in laid if one.rests(now, open_cycles.get(one.contract, ()))}
@@ -257,14 +250,19 @@ def resting_contracts(
 
 def spoken_of(tx: Connection) -> set[str]:
     """The files of which a missing part has a receipt, or a word that excuses it or takes that back."""
-    parts, same = resting_part.c, resting_part.c.cycle_id == cycle.c.id
-    there = and_(receipt.c.contract == cycle.c.contract, receipt.c.object == cycle.c.object)
-    meant = or_(receipt.c.partition == parts.label, receipt.c.due_at == cycle.c.due_at)
-    excused = and_(is_of(cycle_excuse, key_of(cycle)), cycle_excuse.c.due_at == cycle.c.due_at)
-    asked = select(parts.file).join(cycle, same)
+    parts, same = tables.resting_part.c, tables.resting_part.c.cycle_id == tables.cycle.c.id
+    there = and_(
+        tables.receipt.c.contract == tables.cycle.c.contract, tables.receipt.c.object == tables.cycle.c.object
+    )
+    meant = or_(tables.receipt.c.partition == parts.label, tables.receipt.c.due_at == tables.cycle.c.due_at)
+    excused = and_(
+        tables.is_of(tables.cycle_excuse, tables.key_of(tables.cycle)),
+        tables.cycle_excuse.c.due_at == tables.cycle.c.due_at,
+    )
+    asked = select(parts.file).join(tables.cycle, same)
     return {
-        *tx.scalars(asked.join(receipt, and_(there, meant)).distinct()),
-        *tx.scalars(asked.join(cycle_excuse, excused).distinct()),
+        *tx.scalars(asked.join(tables.receipt, and_(there, meant)).distinct()),
+        *tx.scalars(asked.join(tables.cycle_excuse, excused).distinct()),
     }
 
 
@@ -273,14 +271,16 @@ def save_skipped(tx: Connection, files: Iterable[RestingContract]) -> None:
     laid = list(files)
     if not laid:
         return
-    for table in (resting_contract, resting_part):
+    for table in (tables.resting_contract, tables.resting_part):
         gone = delete(table).where(table.c.file == bindparam("gone"))
         tx.execute(gone, [{"gone": one.file} for one in laid])
-    tx.execute(insert(resting_contract), [{name: getattr(one, name) for name in _FIELDS} for one in laid])
+    tx.execute(
+        insert(tables.resting_contract), [{name: getattr(one, name) for name in _FIELDS} for one in laid]
+    )
     parts = [
         {"file": one.file, **{name: getattr(part, name) for name in _PART}}
         for one in laid
         for part in one.missing
     ]
     if parts:
-        tx.execute(insert(resting_part), parts)
+        tx.execute(insert(tables.resting_part), parts)

@@ -13,24 +13,12 @@ from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar
 
 from dq.contracts.types import DataType
+from dq.dataquality.model import predicate
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import Column, Target, joined, term_needs
 from dq.dataquality.model.column import Need as Need
 from dq.dataquality.model.column import needs as needs_of
-from dq.dataquality.model.predicate import (
-    INTEGERS,
-    TEXTS,
-    And,
-    Exists,
-    Matches,
-    Not,
-    Opaque,
-    Or,
-    Path,
-    Predicate,
-    Term,
-)
 
 # An answer to a metric, or why there is none.
 
@@ -266,8 +254,8 @@ class Aggregate:
     """
 
     name: str
-    value: Term | None = None
-    where: Predicate | None = None
+    value: predicate.Term | None = None
+    where: predicate.Predicate | None = None
     needs: tuple[Need, ...] = ()
     instead: Metric | None = field(default=None, compare=False)
     share: Decimal | None = None
@@ -279,7 +267,8 @@ class Aggregate:
     def __post_init__(self) -> None:
         needs = _needs(self.needs, self.value, self.where)
         walks = not all(need.column.single for need in needs) or any(
-            isinstance(node, Opaque) and node.interpreted for node in (self.value, *_nodes(self.where))
+            isinstance(node, predicate.Opaque) and node.interpreted
+            for node in (self.value, *_nodes(self.where))
         )
         kind = Kind.RANKED if self.name in RANKS else Kind.INTERPRETED if walks else Kind.ROWS
         proof, column = Proof.NONE, None
@@ -302,7 +291,7 @@ class DistinctKeys:
     """How many different keys the rows have where that is true; `instead` as of `Aggregate`."""
 
     keys: tuple[Column, ...]
-    where: Predicate | None = None
+    where: predicate.Predicate | None = None
     instead: Metric | None = field(default=None, compare=False)
     kind: ClassVar[Kind] = Kind.DISTINCT
 
@@ -312,7 +301,7 @@ class RepeatedKeys:
     """How many rows stand beyond the first of their key where that is true."""
 
     keys: tuple[Column, ...]
-    where: Predicate | None = None
+    where: predicate.Predicate | None = None
     kind: ClassVar[Kind] = Kind.DUPLICATES
 
 
@@ -321,7 +310,7 @@ class SingleKeys:
     """How many keys only one of the rows has where that is true."""
 
     keys: tuple[Column, ...]
-    where: Predicate | None = None
+    where: predicate.Predicate | None = None
     kind: ClassVar[Kind] = Kind.SINGLE
 
 
@@ -331,7 +320,7 @@ class UnmatchedKeys:
 
     keys: tuple[Column, ...]
     target: Target
-    where: Predicate | None = None
+    where: predicate.Predicate | None = None
     kind: ClassVar[Kind] = Kind.UNMATCHED
 
 
@@ -344,7 +333,7 @@ class Query:
 
     sql: str
     columns: tuple[Column, ...]
-    where: Predicate | None = None
+    where: predicate.Predicate | None = None
     fields: tuple[str, ...] = ()
     kind: ClassVar[Kind] = Kind.SQL
 
@@ -359,7 +348,7 @@ class Call:
     name: str
     told: str
     number: Callable[[Any], object] = field(compare=False)
-    where: Predicate | None = None
+    where: predicate.Predicate | None = None
     kind: ClassVar[Kind] = Kind.PYTHON
 
 
@@ -372,11 +361,11 @@ class PerGroup:
 
     by: tuple[Column, ...]
     of: Aggregate | DistinctKeys | SingleKeys
-    within: Predicate | None = None
+    within: predicate.Predicate | None = None
     kind: ClassVar[Kind] = Kind.GROUPED
 
     @property
-    def where(self) -> Predicate | None:
+    def where(self) -> predicate.Predicate | None:
         """The rows that it speaks about."""
         return self.within
 
@@ -390,24 +379,26 @@ Metric = Schema | OfRows
 
 
 # What may be the name of a group: as a text it is the same in every engine.
-GROUP_TYPES = TEXTS | INTEGERS | {"boolean", "date", "decimal"}
+GROUP_TYPES = predicate.TEXTS | predicate.INTEGERS | {"boolean", "date", "decimal"}
 _NAMES = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 _NAME = re.compile(r"`((?:[^`]|``)+)`")
 
 
-def _named(text: str) -> Path | None:
+def _named(text: str) -> predicate.Path | None:
     """The path of a text that `Column.sql` made: quoted names with dots between them, and nothing else."""
     if _NAMES.fullmatch(text) is None:
         return None
-    return Path(tuple(name.replace("``", "`") for name in _NAME.findall(text)))
+    return predicate.Path(tuple(name.replace("``", "`") for name in _NAME.findall(text)))
 
 
-def _predicate(where: Predicate | str | None) -> Predicate | None:
-    return (Opaque(where) if where else None) if isinstance(where, str) else where
+def _predicate(where: predicate.Predicate | str | None) -> predicate.Predicate | None:
+    return (predicate.Opaque(where) if where else None) if isinstance(where, str) else where
 
 
 @functools.lru_cache(4096)
-def _needs(given: tuple[Need, ...], value: Term | None, where: Predicate | None) -> tuple[Need, ...]:
+def _needs(
+    given: tuple[Need, ...], value: predicate.Term | None, where: predicate.Predicate | None
+) -> tuple[Need, ...]:
     of_value = () if value is None else term_needs(value)
     return joined((*given, *of_value, *(() if where is None else needs_of(where))))
 
@@ -438,21 +429,21 @@ Answers = Mapping[Metric, Answer]
 SCHEMA = Schema()
 
 
-def count(where: Predicate | str | None = None, needs: tuple[Need, ...] = ()) -> Aggregate:
+def count(where: predicate.Predicate | str | None = None, needs: tuple[Need, ...] = ()) -> Aggregate:
     """How many rows there are, or how many pass a predicate; `needs` are the columns of a text of SQL."""
     return aggregate("count", None, where, needs=needs)
 
 
 def aggregate(
     name: str,
-    value: Term | str | None,
-    where: Predicate | str | None = None,
+    value: predicate.Term | str | None,
+    where: predicate.Predicate | str | None = None,
     *,
     needs: tuple[Need, ...] = (),
     instead: Metric | None = None,
 ) -> Aggregate:
     """An aggregate over the rows that pass; a text is Spark SQL, `needs` are the columns that it reads."""
-    term = (_named(value) or Opaque(value)) if isinstance(value, str) else value
+    term = (_named(value) or predicate.Opaque(value)) if isinstance(value, str) else value
     return Aggregate(name, term, _predicate(where), needs, instead)
 
 
@@ -461,32 +452,36 @@ def of_users(metric: Metric) -> bool:
     if isinstance(metric, Schema):
         return False
     if isinstance(metric, PerGroup):
-        return of_users(metric.of) or any(isinstance(node, Opaque) for node in _nodes(metric.within))
+        return of_users(metric.of) or any(
+            isinstance(node, predicate.Opaque) for node in _nodes(metric.within)
+        )
     value = metric.value if isinstance(metric, Aggregate) else None
-    theirs = (isinstance(node, Opaque | Matches) for node in (value, *_nodes(metric.where)))
+    theirs = (
+        isinstance(node, predicate.Opaque | predicate.Matches) for node in (value, *_nodes(metric.where))
+    )
     return isinstance(metric, Query | Call) or any(theirs)
 
 
-def _nodes(where: Predicate | None) -> Iterator[Predicate]:
+def _nodes(where: predicate.Predicate | None) -> Iterator[predicate.Predicate]:
     waiting = [] if where is None else [where]
     while waiting:
         node = waiting.pop()
         yield node
-        if isinstance(node, And | Or):
+        if isinstance(node, predicate.And | predicate.Or):
             waiting += node.parts
-        elif isinstance(node, Not):
+        elif isinstance(node, predicate.Not):
             waiting.append(node.part)
-        elif isinstance(node, Exists):
+        elif isinstance(node, predicate.Exists):
             waiting.append(node.holds)
 
 
-def duplicates(keys: tuple[Column, ...], where: Predicate | str | None = None) -> RepeatedKeys:
+def duplicates(keys: tuple[Column, ...], where: predicate.Predicate | str | None = None) -> RepeatedKeys:
     """How many rows stand beyond the first of their key."""
     return RepeatedKeys(keys, _predicate(where))
 
 
 def distinct(
-    keys: tuple[Column, ...], where: Predicate | str | None = None, instead: Metric | None = None
+    keys: tuple[Column, ...], where: predicate.Predicate | str | None = None, instead: Metric | None = None
 ) -> DistinctKeys:
     """How many different keys there are."""
     return DistinctKeys(keys, _predicate(where), instead)

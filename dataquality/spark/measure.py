@@ -37,15 +37,7 @@ from dq.dataquality.model.metric import (
     reads,
 )
 from dq.dataquality.model.predicate import INTEGERS, And, Function, Path
-from dq.dataquality.spark.session import (
-    MAX_MESSAGE,
-    Watch,
-    answered,
-    cleaned,
-    spark_errors,
-    time_limit,
-    without_values,
-)
+from dq.dataquality.spark import session
 from dq.dataquality.sql_predicate import predicate_sql, question
 from dq.lake.types import from_spark_json
 
@@ -169,7 +161,7 @@ MAX_HALVES = 64
 
 
 def halved(
-    metrics: tuple[M, ...], watch: Watch, ask: Callable[[tuple[M, ...]], list[Answer]]
+    metrics: tuple[M, ...], watch: session.Watch, ask: Callable[[tuple[M, ...]], list[Answer]]
 ) -> dict[Metric, Answer]:
     """Asks all at once; where that fails, halves, until those that have no answer stand alone."""
     answers: dict[Metric, Answer] = {}
@@ -179,7 +171,7 @@ def halved(
         if watch.over:
             answers |= dict.fromkeys(asked, watch.failure())
             continue
-        values = answered(lambda asked=asked: ask(asked))  # type: ignore[misc]  # bound at once
+        values = session.answered(lambda asked=asked: ask(asked))  # type: ignore[misc]  # bound at once
         if not isinstance(values, Failure):
             answers |= dict(zip(asked, values, strict=True))
             continue
@@ -287,7 +279,7 @@ def schema_of(frame: DataFrame) -> DataType:
     return from_spark_json(frame.schema.jsonValue())
 
 
-_Run = Callable[["DataFrame", tuple[Metric, ...], Watch], dict[Metric, Answer]]
+_Run = Callable[["DataFrame", tuple[Metric, ...], session.Watch], dict[Metric, Answer]]
 Others = Callable[[str], "DataFrame | Failure"]
 """The whole data of another object of the contract, by its name."""
 
@@ -344,21 +336,21 @@ def _limited(
     frame: DataFrame, metrics: tuple[Metric, ...], run: _Run, limit_seconds: float | None
 ) -> dict[Metric, Answer]:
     theirs = tuple(metric for metric in metrics if of_users(metric)) if limit_seconds else ()
-    with time_limit(frame.sparkSession, limit_seconds if theirs else None) as watch:
+    with session.time_limit(frame.sparkSession, limit_seconds if theirs else None) as watch:
         answers = run(frame, metrics, watch)
     if not watch.over or not any(isinstance(answer, Failure) for answer in answers.values()):
         return answers
     if len(metrics) == 1:
         return {metrics[0]: watch.failure()}
     ours = tuple(metric for metric in metrics if metric not in theirs)
-    answers = run(frame, ours, Watch()) if ours else {}
+    answers = run(frame, ours, session.Watch()) if ours else {}
     for metric in theirs:
         answers |= _limited(frame, (metric,), run, limit_seconds)
     return answers
 
 
 def _runner(others: Others) -> _Run:
-    def run(frame: DataFrame, metrics: tuple[Metric, ...], watch: Watch) -> dict[Metric, Answer]:
+    def run(frame: DataFrame, metrics: tuple[Metric, ...], watch: session.Watch) -> dict[Metric, Answer]:
         together = tuple(metric for metric in metrics if isinstance(metric, Aggregate))
         alone = [metric for metric in metrics if not isinstance(metric, Aggregate)]
         answers: dict[Metric, Answer] = {}
@@ -369,10 +361,10 @@ def _runner(others: Others) -> _Run:
             return answers | halved(grouped, watch, lambda some: list(per_group(frame, some).values()))
         keys = [metric for metric in alone if isinstance(metric, DistinctKeys | SingleKeys)]
         if any(isinstance(metric, SingleKeys) for metric in keys):
-            counted = answered(lambda: key_counts(keyed(frame, keys[0]), keys))
+            counted = session.answered(lambda: key_counts(keyed(frame, keys[0]), keys))
             return answers | (dict.fromkeys(keys, counted) if isinstance(counted, Failure) else counted)
         for one in alone:
-            answers[one] = answered(lambda one=one: _alone(frame, one, others))  # type: ignore[misc]  # at once
+            answers[one] = session.answered(lambda one=one: _alone(frame, one, others))  # type: ignore[misc]  # at once
         return answers
 
     return run
@@ -451,7 +443,7 @@ def _unmatched(frame: DataFrame, metric: UnmatchedKeys, others: Others) -> int |
     rows = unmatched(frame, metric, others)
     if isinstance(rows, Failure):
         return rows
-    return answered(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
+    return session.answered(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
 
 
 def unmatched(frame: DataFrame, metric: UnmatchedKeys, others: Others, *more: str) -> DataFrame | Failure:
@@ -464,7 +456,7 @@ def unmatched(frame: DataFrame, metric: UnmatchedKeys, others: Others, *more: st
         return Failure(reason)
     names = [str(index) for index in range(len(metric.keys))]
     theirs = keyed(other, DistinctKeys(metric.target.keys))
-    return answered(lambda: keyed(frame, metric, *more).join(theirs, on=names, how="left_anti"))
+    return session.answered(lambda: keyed(frame, metric, *more).join(theirs, on=names, how="left_anti"))
 
 
 def keyed(frame: DataFrame, metric: Keyed, *more: str) -> DataFrame:
@@ -486,8 +478,8 @@ def _queried(frame: DataFrame, metric: Query) -> Number | Failure:
     try:
         asked = frame.sparkSession.sql(metric.sql.replace(sql.name(sql.ROWS_VIEW), sql.name(view)))
         return _one_number(asked.columns, asked.limit(2).collect())
-    except spark_errors() as error:
-        return Failure(f"the query failed: {cleaned(error, without_values)}")
+    except session.spark_errors() as error:
+        return Failure(f"the query failed: {session.cleaned(error, session.without_values)}")
     finally:
         frame.sparkSession.catalog.dropTempView(view)
 
@@ -498,11 +490,11 @@ def _called(frame: DataFrame, metric: Call) -> Number | Failure:
     try:
         return one_number(metric.number(rows), f"the check {metric.name!r}")
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a foreign function may raise anything
-        spark = isinstance(error, spark_errors())
+        spark = isinstance(error, session.spark_errors())
         first = str(error).strip().split("\n", 1)[0]
-        text = cleaned(error, without_values) if spark else without_values(first)
+        text = session.cleaned(error, session.without_values) if spark else session.without_values(first)
         said = f"the check {metric.name!r} raised {type(error).__name__}: {text}"
-        return Failure(said[:MAX_MESSAGE].rstrip(": "))
+        return Failure(said[: session.MAX_MESSAGE].rstrip(": "))
 
 
 def _one_number(names: list[str], rows: list[Row]) -> Number | Failure:
@@ -566,10 +558,10 @@ def by_partition(
     """
     first = made.metrics[0]
     if isinstance(first, PerGroup):
-        return answered(lambda: _groups(frame, by, made.metrics, MOST_ROWS))  # type: ignore[arg-type]
+        return session.answered(lambda: _groups(frame, by, made.metrics, MOST_ROWS))  # type: ignore[arg-type]
     if isinstance(first, UnmatchedKeys):
-        return answered(lambda: _unmatched_by_partition(frame, by, first, others))
-    return answered(lambda: _told(frame, by, made.metrics))
+        return session.answered(lambda: _unmatched_by_partition(frame, by, first, others))
+    return session.answered(lambda: _told(frame, by, made.metrics))
 
 
 def _told(frame: DataFrame, by: Sequence[str], metrics: Sequence[Metric]) -> dict[Key, dict[Metric, Answer]]:

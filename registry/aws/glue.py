@@ -13,23 +13,9 @@ from botocore import exceptions as aws
 
 from dq.contracts.outcome import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType
+from dq.registry import catalog
 from dq.registry.aws.client import ABSENT, THERE, Connection, code_of, explained, is_unknown, unless
 from dq.registry.aws.glue_requests import FORMATS, Raw, at_s3, changed_table, live_table, new_table, refuse
-from dq.registry.catalog import (
-    Action,
-    ChangedField,
-    LiveTable,
-    Obstacle,
-    Partition,
-    StalePlan,
-    Values,
-    changes,
-    merged,
-    moved_partition,
-    no_partition,
-    no_table,
-    stale,
-)
 from dq.registry.table import (
     MANAGED_BY,
     PARTITION_INDEXES,
@@ -46,14 +32,20 @@ _TURN_SECONDS = 0.2
 _MOVED = frozenset({"ConcurrentModificationException", "ResourceNotReadyException"})
 # An old version is kept where columns change, so that one can go back to it.
 _KEEPS_VERSION = frozenset(
-    {ChangedField.COLUMN, ChangedField.TYPE, ChangedField.ORDER, ChangedField.FORMAT, ChangedField.LOCATION}
+    {
+        catalog.ChangedField.COLUMN,
+        catalog.ChangedField.TYPE,
+        catalog.ChangedField.ORDER,
+        catalog.ChangedField.FORMAT,
+        catalog.ChangedField.LOCATION,
+    }
 )
 _OTHER_KEYS = (
     "Glue keeps the partitions of a table, and its keys with them.",
     "Give the new keys a table of their own, by another physicalName.",
 )
 # A partition has types and a SerDe of its own, which are those of the table when it was added.
-_OF_PARTITIONS = (ChangedField.TYPE, ChangedField.READER)
+_OF_PARTITIONS = (catalog.ChangedField.TYPE, catalog.ChangedField.READER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +65,12 @@ class Glue:
             model = self.connection.client.meta.service_model.operation_model("CreateTable")
             refuse(model, _new(spec))
 
-    def read(self, database: str, name: str) -> LiveTable | None:
+    def read(self, database: str, name: str) -> catalog.LiveTable | None:
         with explained(f"read {database}.{name}"):
             raw = self._raw(database, name)
         return None if raw is None else live_table(raw)
 
-    def tables(self, database: str) -> list[LiveTable]:
+    def tables(self, database: str) -> list[catalog.LiveTable]:
         pages = self.connection.client.get_paginator("get_tables")
         asked = pages.paginate(DatabaseName=database, **self.connection.catalog)
         with explained(f"list the tables of {database}"):
@@ -94,18 +86,18 @@ class Glue:
                 return []
         return sorted(found, key=lambda table: table.spec.name)
 
-    def obstacles(self, action: Action) -> Iterator[Obstacle]:
+    def obstacles(self, action: catalog.Action) -> Iterator[catalog.Obstacle]:
         if action.after is not None and any(
-            change.field is ChangedField.PARTITIONS for change in action.changes
+            change.field is catalog.ChangedField.PARTITIONS for change in action.changes
         ):
-            yield Obstacle("", _OTHER_KEYS[0], _OTHER_KEYS[1])
+            yield catalog.Obstacle("", _OTHER_KEYS[0], _OTHER_KEYS[1])
 
-    def apply(self, action: Action) -> None:
+    def apply(self, action: catalog.Action) -> None:
         database, name = action.key
         with explained(f"write {database}.{name}"):
             raw = self._raw(database, name)
             if (raw is None) != (action.before is None):
-                raise stale(database, name)
+                raise catalog.stale(database, name)
             if raw is not None and action.after is not None:
                 self._update(action, raw)
             elif raw is not None:
@@ -113,28 +105,28 @@ class Glue:
             elif action.after is not None:
                 self._create(action.after)
 
-    def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
+    def add_partition(self, database: str, name: str, values: catalog.Values, location: str) -> bool:
         with explained(f"add a partition to {database}.{name}"):
             raw = self._raw(database, name)
             if raw is None:
-                raise no_table(database, name)
+                raise catalog.no_table(database, name)
             there = place_of(self.connection, raw, values)
             if there is not None and there != fold_location(location):
-                raise moved_partition(database, name, values, there, location)
-            return there is None and add(self.connection, raw, Partition(values, location))
+                raise catalog.moved_partition(database, name, values, there, location)
+            return there is None and add(self.connection, raw, catalog.Partition(values, location))
 
-    def place_of(self, database: str, name: str, values: Values) -> str | None:
+    def place_of(self, database: str, name: str, values: catalog.Values) -> str | None:
         with explained(f"read a partition of {database}.{name}"):
             raw = self._raw(database, name)
             return None if raw is None else place_of(self.connection, raw, values)
 
-    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+    def move_partition(self, database: str, name: str, values: catalog.Values, location: str) -> None:
         with explained(f"move a partition of {database}.{name}"):
             raw = self._raw(database, name)
-            if raw is None or not move(self.connection, raw, Partition(values, location)):
-                raise no_partition(database, name, values)
+            if raw is None or not move(self.connection, raw, catalog.Partition(values, location)):
+                raise catalog.no_partition(database, name, values)
 
-    def partitions(self, database: str, name: str) -> list[Partition]:
+    def partitions(self, database: str, name: str) -> list[catalog.Partition]:
         with explained(f"list the partitions of {database}.{name}"):
             raw = self._raw(database, name)
             found = [] if raw is None else list(each(self.connection, raw))
@@ -158,7 +150,7 @@ class Glue:
                     self._create_database(spec)
                 elif code == THERE:
                     # Of another process, or of our own first try: who asks compares.
-                    raise stale(*spec.key) from error
+                    raise catalog.stale(*spec.key) from error
                 else:
                     self._unless_arrived(error, spec)
                     return
@@ -175,7 +167,7 @@ class Glue:
             if code_of(error) != THERE and not is_unknown(error):
                 raise
 
-    def _update(self, action: Action, raw: dict[str, Any]) -> None:
+    def _update(self, action: catalog.Action, raw: dict[str, Any]) -> None:
         database, name = action.key
         for turn in range(_TURNS):
             after = _target(action, live_table(raw))
@@ -185,7 +177,7 @@ class Glue:
             kinds = {change.field for change in action.changes if not change.kept}
             if not kinds.isdisjoint(_OF_PARTITIONS):
                 # First, so that a kill in between leaves the change to be planned again.
-                storage, reader = made["StorageDescriptor"], ChangedField.READER in kinds
+                storage, reader = made["StorageDescriptor"], catalog.ChangedField.READER in kinds
                 follow(self.connection, raw, storage, reader=reader)
             # These too, for the table is asked for them by what it says then.
             sync_indexes(self.connection, raw, after)
@@ -206,16 +198,18 @@ class Glue:
             self.pause(random.uniform(0, _TURN_SECONDS * 2**turn))
             found = self._raw(database, name)
             if found is None:
-                raise stale(database, name)
-            if not changes(live_table(found).spec, after, None):
+                raise catalog.stale(database, name)
+            if not catalog.changes(live_table(found).spec, after, None):
                 return
             raw = found
-        raise StalePlan(f"{database}.{name} is written all the time by someone else.", "Try again later.")
+        raise catalog.StalePlan(
+            f"{database}.{name} is written all the time by someone else.", "Try again later."
+        )
 
-    def _delete(self, action: Action, live: LiveTable) -> None:
+    def _delete(self, action: catalog.Action, live: catalog.LiveTable) -> None:
         database, name = action.key
         if action.before is None or live.version != action.before.version:
-            raise stale(database, name)
+            raise catalog.stale(database, name)
         asked = {"DatabaseName": database, "Name": name, **self.connection.catalog}
         # It may be gone by our own first try, of which the answer was lost.
         unless(ABSENT, self.connection.client.delete_table, **asked)
@@ -225,7 +219,7 @@ class Glue:
         if not is_unknown(error):
             raise error
         raw = self._raw(*wanted.key)
-        if raw is None or changes(live_table(raw).spec, wanted, None):
+        if raw is None or catalog.changes(live_table(raw).spec, wanted, None):
             raise error
 
 
@@ -243,7 +237,7 @@ def _new(spec: TableSpec) -> dict[str, Any]:
     return made | ({"PartitionIndexes": indexes} if indexes else {})
 
 
-def _target(action: Action, live: LiveTable) -> TableSpec:
+def _target(action: catalog.Action, live: catalog.LiveTable) -> TableSpec:
     """What to make of the table as it is now. Raises StalePlan where another changed what we would change.
 
     Writers of Iceberg and crawlers write all the time: what they touch beside us is merged anew.
@@ -253,11 +247,11 @@ def _target(action: Action, live: LiveTable) -> TableSpec:
     if live.version == action.before.version:
         return action.after
     if action.wanted is None:
-        raise stale(*action.key)
-    before, now = (changes(table.spec, action.wanted, None) for table in (action.before, live))
+        raise catalog.stale(*action.key)
+    before, now = (catalog.changes(table.spec, action.wanted, None) for table in (action.before, live))
     if before != now:
-        raise stale(*action.key)
-    return merged(live.spec, action.wanted, action.changes)
+        raise catalog.stale(*action.key)
+    return catalog.merged(live.spec, action.wanted, action.changes)
 
 
 # Partitions in Glue: listed by pages, changed by batches, each with the table's own storage.
@@ -265,7 +259,7 @@ def _target(action: Action, live: LiveTable) -> TableSpec:
 _BATCH = 100
 
 
-def place_of(connection: Connection, raw: Raw, values: Values) -> str | None:
+def place_of(connection: Connection, raw: Raw, values: catalog.Values) -> str | None:
     """Where a partition lies, folded; None when there is none. Raises UsageError for other keys."""
     found = _read(connection, raw, ordered(raw, values))
     return None if found is None else _location(found)
@@ -277,7 +271,7 @@ def _read(connection: Connection, raw: Raw, values: list[str]) -> Raw | None:
     return None if found is None else found["Partition"]
 
 
-def ordered(raw: Raw, values: Values) -> list[str]:
+def ordered(raw: Raw, values: catalog.Values) -> list[str]:
     """The values in the order of the table's keys. Raises UsageError unless each key has one."""
     keys = _keys(raw)
     given = dict(values)
@@ -290,14 +284,14 @@ def ordered(raw: Raw, values: Values) -> list[str]:
     return [given[key] for key in keys]
 
 
-def each(connection: Connection, raw: Raw) -> Iterator[Partition]:
+def each(connection: Connection, raw: Raw) -> Iterator[catalog.Partition]:
     """Every partition, page by page."""
     keys = _keys(raw)
     for one in _listed(connection, raw, ExcludeColumnSchema=True):
-        yield Partition(tuple(zip(keys, one["Values"], strict=True)), _location(one))
+        yield catalog.Partition(tuple(zip(keys, one["Values"], strict=True)), _location(one))
 
 
-def add(connection: Connection, raw: Raw, one: Partition) -> bool:
+def add(connection: Connection, raw: Raw, one: catalog.Partition) -> bool:
     """Adds a partition; False where another process has done so.
 
     Raises DqError where that one lies at another place, and where Glue refuses it.
@@ -313,12 +307,12 @@ def add(connection: Connection, raw: Raw, one: Partition) -> bool:
             raise _refused(raw, error)
         there = place_of(connection, raw, one.values)
         if there is not None and there != fold_location(one.location):
-            raise moved_partition(raw["DatabaseName"], raw["Name"], one.values, there, one.location)
+            raise catalog.moved_partition(raw["DatabaseName"], raw["Name"], one.values, there, one.location)
         return False
     return True
 
 
-def move(connection: Connection, raw: Raw, one: Partition) -> bool:
+def move(connection: Connection, raw: Raw, one: catalog.Partition) -> bool:
     """Gives a partition another place, and keeps all else that it says; False where there is none."""
     found = _read(connection, raw, ordered(raw, one.values))
     if found is None:

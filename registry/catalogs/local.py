@@ -8,19 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 
 from dq.contracts.outcome import FORMATS, UsageError
 from dq.lake.storage import partition_folder
-from dq.registry.catalog import (
-    Action,
-    CatalogKind,
-    CatalogSettings,
-    LiveTable,
-    Obstacle,
-    Partition,
-    Values,
-    moved_partition,
-    no_partition,
-    no_table,
-    stale,
-)
+from dq.registry import catalog
 from dq.registry.table import TableSpec, fold_location, spec_of
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store
@@ -37,23 +25,25 @@ class Local:
     def vet(self, spec: TableSpec) -> None:
         """It takes what a specification can say."""
 
-    def read(self, database: str, name: str) -> LiveTable | None:
+    def read(self, database: str, name: str) -> catalog.LiveTable | None:
         with self.store.read() as connection:
             return _read(connection, database, name)
 
-    def tables(self, database: str) -> list[LiveTable]:
+    def tables(self, database: str) -> list[catalog.LiveTable]:
         query = (
             select(catalog_table.c.spec, catalog_table.c.version)
             .where(catalog_table.c.database_name == database)
             .order_by(catalog_table.c.name)
         )
         with self.store.read() as connection:
-            return [LiveTable(spec_of(row.spec), str(row.version)) for row in connection.execute(query)]
+            return [
+                catalog.LiveTable(spec_of(row.spec), str(row.version)) for row in connection.execute(query)
+            ]
 
-    def obstacles(self, action: Action) -> tuple[Obstacle, ...]:
+    def obstacles(self, action: catalog.Action) -> tuple[catalog.Obstacle, ...]:
         return ()
 
-    def apply(self, action: Action) -> None:
+    def apply(self, action: catalog.Action) -> None:
         database, name = action.key
         here = (catalog_table.c.database_name == database) & (catalog_table.c.name == name)
         with self.store.write() as connection:
@@ -61,7 +51,7 @@ class Local:
             live = _read(connection, database, name)
             seen = action.before.version if action.before else None
             if (live.version if live else None) != seen:
-                raise stale(database, name)
+                raise catalog.stale(database, name)
             if action.after is None:
                 connection.execute(delete(catalog_table).where(here))
             elif live is None:
@@ -73,15 +63,15 @@ class Local:
                 if live.spec.partitions != action.after.partitions:
                     connection.execute(delete(catalog_partition).where(_in_table(database, name)))
 
-    def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
+    def add_partition(self, database: str, name: str, values: catalog.Values, location: str) -> bool:
         path = partition_folder(values)
         there = select(catalog_partition.c.location).where(_partition(database, name, values))
         with self.store.write() as connection:
             if _read(connection, database, name) is None:
-                raise no_table(database, name)
+                raise catalog.no_table(database, name)
             found = connection.execute(there).scalar_one_or_none()
             if found is not None and found != location:
-                raise moved_partition(database, name, values, found, location)
+                raise catalog.moved_partition(database, name, values, found, location)
             if found is None:
                 row = {
                     "database_name": database,
@@ -93,28 +83,28 @@ class Local:
                 connection.execute(insert(catalog_partition).values(row))
             return found is None
 
-    def place_of(self, database: str, name: str, values: Values) -> str | None:
+    def place_of(self, database: str, name: str, values: catalog.Values) -> str | None:
         query = select(catalog_partition.c.location).where(_partition(database, name, values))
         with self.store.read() as connection:
             found: str | None = connection.execute(query).scalar_one_or_none()
         return None if found is None else fold_location(found)
 
-    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+    def move_partition(self, database: str, name: str, values: catalog.Values, location: str) -> None:
         here = _partition(database, name, values)
         with self.store.write() as connection:
             if (
                 connection.execute(update(catalog_partition).where(here).values(location=location)).rowcount
                 == 0
             ):
-                raise no_partition(database, name, values)
+                raise catalog.no_partition(database, name, values)
 
-    def partitions(self, database: str, name: str) -> list[Partition]:
+    def partitions(self, database: str, name: str) -> list[catalog.Partition]:
         query = select(catalog_partition.c.part_values, catalog_partition.c.location).where(
             _in_table(database, name)
         )
         with self.store.read() as connection:
             rows = connection.execute(query).all()
-        made = [Partition(tuple((key, value) for key, value in row[0]), row[1]) for row in rows]
+        made = [catalog.Partition(tuple((key, value) for key, value in row[0]), row[1]) for row in rows]
         return sorted(made, key=lambda partition: partition.values)
 
 
@@ -123,23 +113,23 @@ def _in_table(database: str, name: str) -> ColumnElement[bool]:
     return and_(part.database_name == database, part.table_name == name)
 
 
-def _partition(database: str, name: str, values: Values) -> ColumnElement[bool]:
+def _partition(database: str, name: str, values: catalog.Values) -> ColumnElement[bool]:
     path = partition_folder(values)
     return and_(_in_table(database, name), catalog_partition.c.partition_path == path)
 
 
-def _read(connection: Connection, database: str, name: str) -> LiveTable | None:
+def _read(connection: Connection, database: str, name: str) -> catalog.LiveTable | None:
     query = select(catalog_table.c.spec, catalog_table.c.version).where(
         catalog_table.c.database_name == database, catalog_table.c.name == name
     )
     row = connection.execute(query).one_or_none()
-    return None if row is None else LiveTable(spec_of(row.spec), str(row.version))
+    return None if row is None else catalog.LiveTable(spec_of(row.spec), str(row.version))
 
 
-def _open(settings: CatalogSettings) -> Local:
+def _open(settings: catalog.CatalogSettings) -> Local:
     if settings.store is None:
         raise UsageError("The local catalog needs the state store.", "Set DQ_STORE_URL.")
     return Local(settings.store)
 
 
-CATALOG = CatalogKind("local", _open)
+CATALOG = catalog.CatalogKind("local", _open)

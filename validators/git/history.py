@@ -15,22 +15,7 @@ from dq.contracts.model import Contract
 from dq.contracts.normalize import normalise
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.comparison import Version, read_version
-from dq.validators.git.repository import (
-    BaseUnavailable,
-    EntryKind,
-    Repository,
-    TreeEntry,
-    commit_of,
-    commits_of,
-    cut_off,
-    entry_contents,
-    find,
-    objects,
-    run,
-    tags,
-    tree_entries,
-    tree_files,
-)
+from dq.validators.git import repository
 
 # What the commits of a branch did to the files below a folder: which bytes each had before and after.
 
@@ -68,13 +53,13 @@ class Head:
     cut: frozenset[str]
 
 
-def head(repo: Repository) -> Head:
+def head(repo: repository.Repository) -> Head:
     """The history that HEAD has now. Raises BaseUnavailable where there is no commit."""
-    return Head(commit_of(repo, "HEAD"), cut_off(repo))
+    return Head(repository.commit_of(repo, "HEAD"), repository.cut_off(repo))
 
 
 def changes(
-    repo: Repository, folder: str, now: Head, since: Head | None = None
+    repo: repository.Repository, folder: str, now: Head, since: Head | None = None
 ) -> list[CommitChanges] | None:
     """What each commit changed below a folder, oldest first: those of the line of first parents.
 
@@ -83,7 +68,7 @@ def changes(
     """
     commits = [
         (parts[1], int(parts[0]), parts[2] if len(parts) > 2 else "")
-        for line in run(repo, (*_LINE, now.commit)).decode().splitlines()
+        for line in repository.run(repo, (*_LINE, now.commit)).decode().splitlines()
         if (parts := line.split())
     ]
     if since is not None:
@@ -103,10 +88,10 @@ _BELOW = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--")
 
 
 def _changes(
-    repo: Repository, folder: str, commits: Sequence[tuple[str, int, str]], cut: frozenset[str]
+    repo: repository.Repository, folder: str, commits: Sequence[tuple[str, int, str]], cut: frozenset[str]
 ) -> Iterator[CommitChanges]:
     given = "".join(f"{id_} {parent}".rstrip() + "\n" for id_, _, parent in commits).encode()
-    answer = run(repo, (*_BELOW, *([folder] if folder else [])), given)
+    answer = repository.run(repo, (*_BELOW, *([folder] if folder else [])), given)
     times = {id_: time for id_, time, _ in commits}
     files: dict[str, list[FileChange]] = {}
     told = iter(os.fsdecode(answer).split("\0"))
@@ -121,7 +106,9 @@ def _changes(
             here = token
             files[here] = []
         elif token:
-            raise BaseUnavailable("Git answers what it was not asked.", "Install Git 2.30 or later.")
+            raise repository.BaseUnavailable(
+                "Git answers what it was not asked.", "Install Git 2.30 or later."
+            )
     return (CommitChanges(times[id_], tuple(every)) for id_, every in files.items())
 
 
@@ -174,7 +161,7 @@ _ALL = 10_000
 _NEVER = date(9000, 1, 1)
 
 
-def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder: str) -> Dated:
+def tagged(repo: repository.Repository, commit: str, contract: Contract, path: str, folder: str) -> Dated:
     """The contract at each of its tags `<id>/vX.Y.Z` up to a commit, in order of time.
 
     `path` is its file, which is looked at first, and `folder` the registry, both as Git names them.
@@ -182,15 +169,15 @@ def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder:
     prefix = f"{contract.id}/v"
     named = [
         (id_, time)
-        for name, id_, time in tags(repo, commit)
+        for name, id_, time in repository.tags(repo, commit)
         if name.startswith(prefix) and read_version(name[len(prefix) :])
     ]
-    own = tree_entries(repo, [id_ for id_, _ in named], path)
+    own = repository.tree_entries(repo, [id_ for id_, _ in named], path)
     found = []
     for id_, time in named:
         old = _same(repo, [own[id_]] if id_ in own else [], contract)
         if old is None:
-            (every,) = tree_files(repo, [id_], folder)
+            (every,) = repository.tree_files(repo, [id_], folder)
             # Those that are called contracts come first: they may be all that has to be read.
             names = sorted(every, key=lambda name: (not called_contract(name), name))
             old = _same(repo, [every[name] for name in names], contract)
@@ -199,10 +186,10 @@ def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder:
     return sorted(found, key=lambda one: one[1])
 
 
-def logged(repo: Repository, commit: str, contract: Contract, path: str) -> Dated:
+def logged(repo: repository.Repository, commit: str, contract: Contract, path: str) -> Dated:
     """The contract after each of the last commits that changed its file, in order of time."""
-    commits = commits_of(repo, commit, path, _NEWEST)
-    entries = tree_entries(repo, [id_ for id_, _ in commits], path)
+    commits = repository.commits_of(repo, commit, path, _NEWEST)
+    entries = repository.tree_entries(repo, [id_ for id_, _ in commits], path)
     found = []
     for id_, time in reversed(commits):
         old = _same(repo, [entries[id_]] if id_ in entries else [], contract, by_major=False)
@@ -217,20 +204,26 @@ def every_text(folder: Path, file: str) -> Iterator[bytes]:
     `file` is its path below `folder`. Nothing outside of a repository, or for a file that Git does not know.
     Raises BaseUnavailable where Git cannot answer.
     """
-    repo = find(folder)
+    repo = repository.find(folder)
     if repo is None:
         return
     path = os.path.relpath(os.path.realpath(folder / file), os.path.realpath(repo.top)).replace(os.sep, "/")
-    commits = [id_ for id_, _ in commits_of(repo, "HEAD", path, _ALL)]
-    entries = tree_entries(repo, commits, path)
-    yield from (data for _, data in entry_contents(repo, entries) if data is not None)
+    commits = [id_ for id_, _ in repository.commits_of(repo, "HEAD", path, _ALL)]
+    entries = repository.tree_entries(repo, commits, path)
+    yield from (data for _, data in repository.entry_contents(repo, entries) if data is not None)
 
 
 def _same(
-    repo: Repository, entries: list[TreeEntry], contract: Contract, *, by_major: bool = True
+    repo: repository.Repository,
+    entries: list[repository.TreeEntry],
+    contract: Contract,
+    *,
+    by_major: bool = True,
 ) -> Contract | None:
     """The first of the files that is this contract, of the same major or of any."""
-    blobs = objects(repo, {one.id for one in entries if one.kind is EntryKind.FILE}, "blob")
+    blobs = repository.objects(
+        repo, {one.id for one in entries if one.kind is repository.EntryKind.FILE}, "blob"
+    )
     for data in (blobs[one.id] for one in entries if one.id in blobs):
         old = parse(data, contract.file).contract if contract.id.encode() in data else None
         if old is None or not old.id or not old.version:

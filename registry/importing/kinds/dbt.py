@@ -9,17 +9,7 @@ from dataclasses import dataclass, field
 from dq.contracts.outcome import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.lake.storage import exists
-from dq.registry.importing import (
-    GUESS,
-    STRING,
-    FoundColumn,
-    FoundTable,
-    ImportKind,
-    Said,
-    SourceSays,
-    ValueGuess,
-    declared,
-)
+from dq.registry import importing
 from dq.registry.importing.sources import Mapped, json_of, listed, mapped, shown, text, told, yaml_of
 
 # A model, seed, snapshot or source of dbt, whichever file it was read from.
@@ -394,7 +384,7 @@ class _Project:
     names: Named
 
 
-def read(source: str) -> list[FoundTable]:
+def read(source: str) -> list[importing.FoundTable]:
     """Every table whose columns are described. `FILE@DIALECT` says whose types a file of properties names.
 
     Raises UsageError for a project without such a table, Unreadable for what is no file of dbt.
@@ -431,7 +421,7 @@ def read(source: str) -> list[FoundTable]:
         raise UsageError(f"{file}: no column is described.", "Run 'dbt docs generate', or describe them.")
     servers, more = _servers(described, adapter)
     name = text(about.get("project_name"))
-    whole = SourceSays({**({"id": name} if name else {}), **servers}, told([*lost, *more]))
+    whole = importing.SourceSays({**({"id": name} if name else {}), **servers}, told([*lost, *more]))
     return [_table(one, project, whole) for one in described]
 
 
@@ -447,7 +437,7 @@ def _names(found: Sequence[DbtTable]) -> Named:
     }
 
 
-def _servers(found: Iterable[DbtTable], adapter: str) -> tuple[Said, list[str]]:
+def _servers(found: Iterable[DbtTable], adapter: str) -> tuple[importing.Said, list[str]]:
     places = {(text(one.said.get("database")), text(one.said.get("schema"))) for one in found}
     told = [".".join(part for part in place if part) for place in sorted(places)]
     if not adapter or not any(told):
@@ -462,7 +452,7 @@ def _servers(found: Iterable[DbtTable], adapter: str) -> tuple[Said, list[str]]:
     return {"servers": [server]}, []
 
 
-def _table(one: DbtTable, project: _Project, whole: SourceSays) -> FoundTable:
+def _table(one: DbtTable, project: _Project, whole: importing.SourceSays) -> importing.FoundTable:
     tested, lost = promised(one.tests, project.names)
     keys, constrained = _constraints(one, lost)
     name = project.names[one.source, one.name]
@@ -478,7 +468,7 @@ def _table(one: DbtTable, project: _Project, whole: SourceSays) -> FoundTable:
     levels, more = _levels(one, name, known)
     lost += [f"{key} {shown(one.said[key])}" for key in _MORE if one.said.get(key)]
     description = text(one.said.get("description"))
-    return FoundTable(
+    return importing.FoundTable(
         name, tuple(columns), description=description, keys=keys, lost=told([*lost, *more]), said=said,
         levels=levels, whole=whole,
     )  # fmt: skip
@@ -497,7 +487,7 @@ def _column(
     project: _Project,
     tested: dict[str, TestedColumn],
     constrained: dict[str, set[str]],
-) -> FoundColumn:
+) -> importing.FoundColumn:
     said, tests = one.columns.get(name, {}), tested.get(name, TestedColumn())
     types = {key.lower(): kind for key, kind in one.types.items()}
     kind, evidence = _type(text(said.get("data_type")) or types.get(name.lower(), ""), project, tests)
@@ -507,7 +497,7 @@ def _column(
     if "unique" in kinds:
         more["unique"] = True
     required = "required" in tests.said or "not_null" in kinds or "primary_key" in kinds
-    return FoundColumn(
+    return importing.FoundColumn(
         name, kind, text(said.get("description")), required, evidence, {"": {**tests.said, **more}}
     )
 
@@ -516,15 +506,18 @@ def _type(written: str, project: _Project, tests: TestedColumn) -> tuple[DataTyp
     from dq.contracts.sql import ddl
 
     if not written:
-        values = ValueGuess()
+        values = importing.ValueGuess()
         for one in tests.accepted():
             values.add(one)
         if values.kinds:
             kind, evidence = values.made()
             return kind, f"{evidence}, by the test accepted_values"
-        return STRING, f"{GUESS}: dbt says no type; 'dbt docs generate' asks the warehouse"
+        return (
+            importing.STRING,
+            f"{importing.GUESS}: dbt says no type; 'dbt docs generate' asks the warehouse",
+        )
     declared_type, types = ddl.data_type(written, project.dialect)
-    return declared(declared_type, written, types.notes)
+    return importing.declared(declared_type, written, types.notes)
 
 
 def _described(tags: object, meta: object) -> dict[str, object]:
@@ -560,7 +553,7 @@ def _constraints(one: DbtTable, lost: list[str]) -> tuple[tuple[str, ...], dict[
     return tuple(dict.fromkeys(keys)), kinds
 
 
-def _levels(one: DbtTable, name: str, columns: set[str]) -> tuple[tuple[Said, ...], list[str]]:
+def _levels(one: DbtTable, name: str, columns: set[str]) -> tuple[tuple[importing.Said, ...], list[str]]:
     """The freshness of a source as a service level: the age at which dbt calls it an error."""
     freshness: Mapped = mapped(one.config("freshness"))
     after = mapped(freshness.get("error_after")) or mapped(freshness.get("warn_after"))
@@ -581,4 +574,6 @@ def _levels(one: DbtTable, name: str, columns: set[str]) -> tuple[tuple[Said, ..
     return (level,), lost
 
 
-KIND = ImportKind("dbt", "a project's target/manifest.json, or a file of properties such as schema.yml", read)
+KIND = importing.ImportKind(
+    "dbt", "a project's target/manifest.json, or a file of properties such as schema.yml", read
+)

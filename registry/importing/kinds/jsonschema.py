@@ -8,30 +8,19 @@ from collections.abc import Mapping
 
 from dq.contracts.outcome import UsageError
 from dq.contracts.types import DataType
-from dq.registry.importing import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    STRING,
-    TIMESTAMP,
-    FoundColumn,
-    FoundTable,
-    ImportKind,
-    SchemaReader,
-)
+from dq.registry import importing
 from dq.registry.importing.sources import FORMATS, LIMITS, are_values, is_limit, mapped, parsed, text
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32
-_FORMATS = {"date": DATE, "date-time": TIMESTAMP}
-_SCALARS = {"integer": BIGINT, "number": DOUBLE, "boolean": BOOLEAN}
+_FORMATS = {"date": importing.DATE, "date-time": importing.TIMESTAMP}
+_SCALARS = {"integer": importing.BIGINT, "number": importing.DOUBLE, "boolean": importing.BOOLEAN}
 # What says what a value is, and what only tells about it.
 _READ = {"type", "format", "properties", "items", "required", "description", "$ref", "additionalProperties"}
 _TOLD = {"title", "examples", "default", "$comment", "$id", "$schema", "$defs", "definitions", "deprecated"}
 
 
-def read(source: str) -> list[FoundTable]:
+def read(source: str) -> list[importing.FoundTable]:
     """One table. What limits values is taken over where ODCS has the word, else told.
 
     Raises Unreadable for what is no JSON, UsageError for a schema that describes no object with properties.
@@ -49,13 +38,13 @@ def read(source: str) -> list[FoundTable]:
         reader.said = {}
         kind, evidence = reader.type(inner, name, 0)
         comment = text(inner.get("description")) if isinstance(inner, dict) else ""
-        columns.append(FoundColumn(name, kind, comment, name in must, evidence, reader.said))
+        columns.append(importing.FoundColumn(name, kind, comment, name in must, evidence, reader.said))
     title = str(schema.get("title") or source.rpartition("/")[2].partition(".")[0])
-    return [FoundTable(title, tuple(columns), description=str(schema.get("description") or ""),
+    return [importing.FoundTable(title, tuple(columns), description=str(schema.get("description") or ""),
                        lost=tuple(reader.lost))]  # fmt: skip
 
 
-class _JsonSchemaReader(SchemaReader):
+class _JsonSchemaReader(importing.SchemaReader):
     def __init__(self, source: str, root: Mapping[str, object]) -> None:
         super().__init__(source)
         self.root = root
@@ -86,15 +75,15 @@ class _JsonSchemaReader(SchemaReader):
         """The type of a value, and what has to be said of it. `path` is where it stands in its column."""
         self.step()
         if not isinstance(schema, dict) or depth > _MOST_DEPTH:
-            return STRING, "declared as anything"
+            return importing.STRING, "declared as anything"
         reference = schema.get("$ref")
         if isinstance(reference, str):
             if reference in above:
-                return STRING, "refers to itself"
+                return importing.STRING, "refers to itself"
             above |= {reference}
             schema = self.followed(schema)
             if "$ref" in schema:
-                return STRING, f"declared by {reference}, which is not here"
+                return importing.STRING, f"declared by {reference}, which is not here"
         limits = _limits(schema)
         self.say(path, limits)
         taken = {"enum"} & limits.keys() | mapped(limits.get("logicalTypeOptions")).keys()
@@ -103,7 +92,7 @@ class _JsonSchemaReader(SchemaReader):
         declared = schema.get("type")
         kinds = [one for one in (declared if isinstance(declared, list) else [declared]) if one != "null"]
         if len(kinds) != 1:
-            return STRING, f"declared as {' or '.join(str(one) for one in kinds) or 'anything'}"
+            return importing.STRING, f"declared as {' or '.join(str(one) for one in kinds) or 'anything'}"
         fields = schema.get("properties")
         if kinds == ["object"] and isinstance(fields, dict) and fields:
             must = schema.get("required")
@@ -117,15 +106,15 @@ class _JsonSchemaReader(SchemaReader):
         if kinds == ["object"] and isinstance(schema.get("additionalProperties"), dict):
             self._describe(f"{path}.*", schema["additionalProperties"])
             value, why = self.type(schema["additionalProperties"], f"{name}.*", depth + 1, above, f"{path}.*")
-            return DataType("map", (), (STRING, value)), why
+            return DataType("map", (), (importing.STRING, value)), why
         if kinds == ["array"]:
             self._describe(f"{path}[]", schema.get("items"))
             item, why = self.type(schema.get("items"), f"{name}[]", depth + 1, above, f"{path}[]")
             return DataType("array", (), (item,)), why
         if kinds == ["string"]:
-            return _FORMATS.get(str(schema.get("format")), STRING), ""
+            return _FORMATS.get(str(schema.get("format")), importing.STRING), ""
         made = _SCALARS.get(str(kinds[0]))
-        return (made, "") if made else (STRING, f"declared as {kinds[0]}")
+        return (made, "") if made else (importing.STRING, f"declared as {kinds[0]}")
 
 
 def _limits(schema: Mapping[str, object]) -> dict[str, object]:
@@ -141,4 +130,4 @@ def _limits(schema: Mapping[str, object]) -> dict[str, object]:
     return made
 
 
-KIND = ImportKind("jsonschema", "a file with the schema of one row", read)
+KIND = importing.ImportKind("jsonschema", "a file with the schema of one row", read)
