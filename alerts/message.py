@@ -153,7 +153,7 @@ _NOTES: Mapping[str, Callable[[Incident], str]] = {
     ),
     REMINDER: lambda incident: (
         f"Still open since {instant(incident.opened_at)}, and nobody is on it. "
-        f"Whoever is: dq ack {incident.id[:8]}"
+        f"Whoever is: dq incidents ack {incident.id[:8]}"
     ),
 }
 

@@ -164,7 +164,7 @@ def _ack(tx: Connection, incident: Incident, who: str, now: datetime) -> str:
 
 def _silence(tx: Connection, incident: Incident, who: str, now: datetime) -> str:
     if is_digest(incident):
-        return "A digest cannot be silenced. Silence its incidents: dq silence PATTERN --for 2h --reason …"
+        return "A digest cannot be silenced. Silence its incidents: dq incidents silence PATTERN --for 2h …"
     until = incident.silenced_until
     if until is not None and until > now:
         return f"It is silenced already, until {until:%Y-%m-%d %H:%M} UTC."

@@ -14,10 +14,11 @@ import pkgutil
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from keyword import iskeyword
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from typer.main import get_command
@@ -28,26 +29,63 @@ from dq.contracts.outcome import DqError, UsageError
 from dq.operations.runtime.context import CONFIG, MESSAGES
 
 BUG = 70
+_PLAIN_TYPES = ("<bool>", "<str>", "<Path>", "<path>", "<list[str]>", "<list[Path]>")
 # What typer raises for a command line that cannot be understood; it has moved between its versions.
 _MISTAKE: type[Exception] = next(
     one
     for one in typer.BadParameter.__mro__
     if issubclass(one, Exception) and one.__name__ == "ClickException"
 )
-HELP = """Data contracts with a gate, a catalog, checks on Spark and delivery SLOs that alert once.
+HELP = """Data contracts for data lakes: validate in CI, sync to a catalog, check data, and alert on late
+deliveries.
 
-A contract is promised in YAML, gated by 'dq validate', made real by 'dq register', and watched by
-'dq watch' (deliveries) and 'dq check' (data). Begin with 'dq demo' or 'dq init'."""
+To start: 'dq import' creates a contract from an existing table, 'dq init' a new one, and 'dq demo' runs
+the whole pipeline on real data."""
+# The panels of `dq --help`, in the order of a contract's life.
+PANELS = {
+    "Write": ("init", "import", "propose", "fmt", "export", "schema"),
+    "Gate": ("validate", "diff", "sample", "backtest", "rules", "explain"),
+    "Catalog": ("register", "repair", "link", "subscriptions"),
+    "Data": ("check", "tables", "emr"),
+    "Deliveries": ("publish", "watch", "cycles", "schedule"),
+    "Alerts": ("incidents", "outbox"),
+    "Look": ("status", "portal", "metrics", "demo"),
+    "Operate": ("doctor", "store"),
+}
 
 
-@cache
+class Group(NamedTuple):
+    """Commands below another. `dq incidents ack` is the module `ack`, and `dq` + `ack` an alias until 1.0."""
+
+    help: str
+    modules: Mapping[str, str]
+    default: str = ""
+
+
+GROUPS = {
+    "cycles": Group(
+        "Recompute, audit and correct the history of deliveries.",
+        {"replay": "replay", "audit": "audit", "exclude": "excuse"},
+    ),
+    "incidents": Group(
+        "List, acknowledge and silence incidents, and test their channels. Without a command: list.",
+        {"list": "incidents", "ack": "ack", "silence": "silence", "test": "test-alert"},
+        default="list",
+    ),
+}
+_PANEL_OF = {name: panel for panel, members in PANELS.items() for name in members}
+# Old names of commands that are below another now.
+ALIASES = {
+    module: f"{group} {name}"
+    for group, below in GROUPS.items()
+    for name, module in below.modules.items()
+    if module not in _PANEL_OF
+}
+
+
 def names() -> tuple[str, ...]:
-    """Every command, which is every module in the folder of commands.
-
-    `test_alert` is `test-alert`, and `import_` is `import`, which no module of Python can be called.
-    """
-    modules = [one.name for one in pkgutil.iter_modules(commands.__path__) if not one.name.startswith("_")]
-    return tuple(sorted(one.rstrip("_").replace("_", "-") for one in modules))
+    """Every command that `dq --help` lists, in its order."""
+    return tuple(_PANEL_OF)
 
 
 def application(wanted: Sequence[str], listed: Sequence[str] = ()) -> typer.Typer:
@@ -65,21 +103,36 @@ def application(wanted: Sequence[str], listed: Sequence[str] = ()) -> typer.Type
     # A callback makes typer keep the command's name even when there is only one.
     root.callback()(_root)
     for name in listed:
-        root.command(name, help=_help_of(name))(_not_imported)
+        root.command(name, help=_help_of(name), rich_help_panel=_PANEL_OF.get(name))(_not_imported)
     for name in wanted:
-        module = importlib.import_module(f"dq.cli.commands.{_module(name)}")
-        group = getattr(module, "app", None)
-        if group is not None:
-            root.add_typer(group, name=name)
+        group = _group_of(name, *name.split()[1:]) if name.split()[0] in GROUPS else _imported(name)
+        if isinstance(group, typer.Typer):
+            root.add_typer(group, name=name.split()[0], rich_help_panel=_PANEL_OF[name.split()[0]])
         else:
-            root.command(name)(module.command)
+            root.command(name, rich_help_panel=_PANEL_OF.get(name), hidden=name in ALIASES)(group)
     return root
+
+
+def _imported(name: str) -> Any:
+    """The function of a command, or its typer application if it has commands of its own."""
+    module = importlib.import_module(f"dq.cli.commands.{_module(name)}")
+    return getattr(module, "app", None) or module.command
+
+
+def _group_of(name: str, *only: str) -> typer.Typer:
+    """The commands below `name`, or some of them."""
+    group = GROUPS[name.split()[0]]
+    app = typer.Typer(help=group.help, no_args_is_help=True)
+    # A callback makes typer keep the command's name even when there is only one.
+    app.callback()(lambda: None)
+    for below in only or group.modules:
+        app.command(below)(_imported(group.modules[below]))
+    return app
 
 
 def _command_for(arguments: list[str]) -> Any:
     """The command line as far as these arguments need it: the command, or all of them as they are listed."""
-    named = _named(arguments or _to_complete())
-    return _command(named if named in names() else None)
+    return _command(_named(arguments or _to_complete()))
 
 
 @cache
@@ -92,6 +145,8 @@ def _command(name: str | None) -> Any:
 
 def _help_of(name: str) -> str:
     """The help of a command from its source, so that help needs nothing that only a command needs."""
+    if name in GROUPS:
+        return GROUPS[name].help
     source = pkgutil.get_data(commands.__name__, f"{_module(name)}.py") or b""
     functions = {one.name: one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)}
     documented = functions.get("command") or functions.get("_group")
@@ -134,11 +189,32 @@ def _to_complete() -> list[str]:
 
 
 def _named(arguments: list[str]) -> str | None:
-    """The command that a command line names, behind the options of all commands."""
-    rest = list(arguments)
-    while rest and rest[0].startswith("--config"):
-        rest = rest[1:] if "=" in rest[0] else rest[2:]
-    return rest[0] if rest else None
+    """The command that a command line names, after the options of all commands; None if it is unknown."""
+    index = _index_of_command(arguments)
+    name = arguments[index] if index < len(arguments) else ""
+    below = arguments[index + 1] if index + 1 < len(arguments) else ""
+    if name in GROUPS and below in GROUPS[name].modules:
+        return f"{name} {below}"
+    return name if name in _PANEL_OF or name in ALIASES else None
+
+
+def _index_of_command(arguments: Sequence[str]) -> int:
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("--config"):
+        index += 1 if "=" in arguments[index] else 2
+    return index
+
+
+def with_default(arguments: list[str]) -> list[str]:
+    """The arguments with the default command of a group: `dq incidents 3f2a` is `dq incidents list 3f2a`."""
+    index = _index_of_command(arguments) + 1
+    group = GROUPS.get(arguments[index - 1]) if index <= len(arguments) else None
+    following = arguments[index] if index < len(arguments) else ""
+    if group is None or not group.default or following in ("-h", "--help"):
+        return arguments
+    if get_close_matches(following, group.modules, n=1, cutoff=0.65):
+        return arguments  # a command, or a misspelled one, for which a suggestion follows
+    return [*arguments[:index], group.default, *arguments[index:]]
 
 
 def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> int:
@@ -158,6 +234,7 @@ def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> in
 def _run(arguments: list[str], imported: Callable[[], None]) -> int:
     try:
         _nothing_empty(arguments)
+        arguments = with_default(arguments)
         command = _command_for(arguments)
         imported()
         # Not in typer's own way, which prints what strangers wrote: file names that pre-commit hands over.
@@ -224,7 +301,7 @@ def _help_is_ours(command: Any) -> None:
     plain = command.format_help
 
     def format_help(context: Any, formatter: Any) -> None:
-        for one in (command, *getattr(command, "commands", {}).values(), *command.params):
+        for one in (command, *getattr(command, "commands", {}).values(), *command.get_params(context)):
             _bracketed(one)
         with output.ours():
             plain(context, formatter)
@@ -236,8 +313,14 @@ def _help_is_ours(command: Any) -> None:
 
 @cache
 def _bracketed(one: Any) -> None:
-    """Keeps what stands in brackets in the help, such as `[aws]`, which would be taken for a style; once."""
+    """Keeps what stands in brackets in the help, such as `[aws]`, which would be taken for a style; once.
+
+    Types are shown where they tell more than the text: of choices and numbers, not of flags, paths and texts.
+    """
     one.help = output.bracketed(getattr(one, "help", None) or "") or None
+    display = getattr(one, "display_type_rich", None)
+    if display is not None:
+        one.display_type_rich = lambda ctx: None if display(ctx=ctx) in _PLAIN_TYPES else display(ctx=ctx)
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ class AuditOutcome:
         return 1 if self.rows.wrong else 3 if unsure else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq audit --format json` prints."""
+        """What `dq cycles audit --format json` prints."""
         return {
             "agreeing": self.rows.agreeing,
             "unproven": len(self.rows.unproven),
@@ -64,8 +64,8 @@ def audit(
 ) -> AuditOutcome:
     """Compute all deliveries again from the contracts, as they are and as Git knows they were, and compare.
 
-    As `dq audit` does. `folder` stands for the working folder, where settings and store are, and from which
-    relative paths lead. With `now`, an aware instant, the rows that were there then are compared.
+    As `dq cycles audit` does. `folder` stands for the working folder, where settings and store are, and from
+    which relative paths lead. With `now`, an aware instant, the rows that were there then are compared.
 
     Raises UsageError for what does not fit, and Unreadable for a path without contracts, for a store, and
     where Git cannot answer.
@@ -115,7 +115,7 @@ class ReplayOutcome:
         return 1 if self.different else 3 if self.unproven or self.is_empty else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq replay --format json` prints."""
+        """What `dq cycles replay --format json` prints."""
         different = self.different
         return {
             "cycles": len(self.cycles),
@@ -128,7 +128,7 @@ class ReplayOutcome:
 def replay(
     contract: str | None = None, *, folder: Path | str | None = None, now: datetime | None = None
 ) -> ReplayOutcome:
-    """Judge all deliveries again from the stored evidence, and compare, as `dq replay` does.
+    """Judge all deliveries again from the stored evidence, and compare, as `dq cycles replay` does.
 
     `contract` is a contract's key; without it all are judged. `folder` stands for the working folder, where
     settings and store are. With `now`, an aware instant, as it stood then, which nothing is compared with.

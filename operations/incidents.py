@@ -109,7 +109,7 @@ class AckOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq ack` ends: 4 an alert was not delivered, 2 something is over already."""
+        """As `dq incidents ack` ends: 4 an alert was not delivered, 2 something is over already."""
         over = (
             incident.id not in self.acknowledged and incident.state is not IncidentState.ACKED
             for incident in self.incidents
@@ -117,7 +117,7 @@ class AckOutcome:
         return alerting.exit_code(self.drained) or (2 if any(over) else 0)
 
     def as_list(self) -> list[dict[str, object]]:
-        """What `dq ack --format json` prints."""
+        """What `dq incidents ack --format json` prints."""
         return [
             {
                 "id": incident.id,
@@ -138,7 +138,7 @@ def acknowledge(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> AckOutcome:
-    """Note that somebody is on an incident, and tell its channels, as `dq ack` does.
+    """Note that somebody is on an incident, and tell its channels, as `dq incidents ack` does.
 
     `incident` is the beginning of an id (at least four signs), or contract, contract/object or
     contract/object/promise for all that is open of it. `by` is who is on it, by default the user of this
@@ -175,15 +175,15 @@ class SilenceOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq silence` ends: 4 an alert was not delivered."""
+        """As `dq incidents silence` ends: 4 an alert was not delivered."""
         return alerting.exit_code(self.drained) if self.drained is not None else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq silence PATTERN --for … --format json` prints."""
+        """What `dq incidents silence PATTERN --for … --format json` prints."""
         return {"until": iso(self.until), "incidents": [incident.id for incident in self.incidents]}
 
     def as_list(self) -> list[dict[str, object]]:
-        """What `dq silence --format json` and `--end` print: the silences."""
+        """What `dq incidents silence --format json` and `--end` print: the silences."""
         return [_silence_as_dict(silence) for silence in self.silences]
 
 
@@ -198,7 +198,7 @@ def silence(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> SilenceOutcome:
-    """Send no alerts of new incidents for a while, as `dq silence` does; without `what`, list the silences.
+    """Mute alerts of new incidents for a while, as `dq incidents silence` does; without `what`, list them.
 
     `what` is a pattern over contract/object/promise (`orders`, `sales-*/*/daily`), or the beginning of an
     incident's id. `length` is how long, such as `2h`, up to `90d`, and `reason` why. `end` ends the silences
@@ -214,7 +214,7 @@ def silence(
         if what is None:
             if end or length or reason:
                 raise UsageError(
-                    "it is not said what.", "Write a pattern or an id: dq silence orders --for 2h …"
+                    "it is not said what.", "Write a pattern or an id: dq incidents silence orders --for 2h …"
                 )
             with store.read() as tx:
                 return SilenceOutcome(tuple(silence_store.active(tx, at)))
@@ -343,11 +343,11 @@ class AlertTestOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq test-alert` ends: 4 something did not arrive, 3 a contract could not be read."""
+        """As `dq incidents test` ends: 4 something did not arrive, 3 a contract could not be read."""
         return 4 if not all(test.good for test in self.routes) else 3 if self.findings else 0
 
     def as_list(self) -> list[dict[str, object]]:
-        """What `dq test-alert --format json` prints."""
+        """What `dq incidents test --format json` prints."""
         rows: list[dict[str, object]] = []
         for test in self.routes:
             place = {"channel": test.channel, "target": test.target}
@@ -373,7 +373,7 @@ def send_test_alert(
     if (contract is None) == (channel is None):
         raise UsageError(
             "test-alert needs a contract or a channel.",
-            "Write dq test-alert orders.odcs.yaml, or dq test-alert --channel slack:#sales-data.",
+            "Write dq incidents test orders.odcs.yaml, or dq incidents test --channel slack:#sales-data.",
         )
     world, paths = called(contract, folder, now)
     findings: list[Finding] = []
@@ -442,7 +442,7 @@ def _messages(world: World) -> Iterator[Message]:
     assert opened is not None
     ended = step(opened.incident, Recovery(key, breach.subject, now), now)
     assert ended is not None
-    sent = f"Sent by dq test-alert at {now:%Y-%m-%d %H:%M} UTC."
+    sent = f"Sent by dq incidents test at {now:%Y-%m-%d %H:%M} UTC."
     yield replace(render(opened.incident, "create"), steps=(sent,))
     yield replace(render(ended.incident, "update"), steps=(sent, "The test is over."))
 

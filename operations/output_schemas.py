@@ -202,8 +202,10 @@ _PROPOSAL = {"column": maybe(TEXT), "path": TEXT, "key": maybe(TEXT), "value": A
 
 # The command line without its arguments -> the form.
 OUTPUTS: dict[str, Schema] = {
-    "ack": many(row({"id": TEXT, "key": TEXT, "acknowledged": YES_NO, "by": maybe(TEXT), "state": TEXT})),
-    "audit": row({
+    "incidents ack": many(
+        row({"id": TEXT, "key": TEXT, "acknowledged": YES_NO, "by": maybe(TEXT), "state": TEXT})
+    ),
+    "cycles audit": row({
         "agreeing": WHOLE, "unproven": WHOLE, "wrong": many(row({**DELIVERY, "what": TEXT}))
     }),
     "backtest": many(one_of(
@@ -216,9 +218,9 @@ OUTPUTS: dict[str, Schema] = {
         "required_version": TEXT,
     }),
     "doctor": many(row({"what": TEXT, "ok": maybe(YES_NO), "seen": TEXT, "mend": TEXT})),
-    "excuse": many(row({**DELIVERY, "undone": YES_NO})),
+    "cycles exclude": many(row({**DELIVERY, "undone": YES_NO})),
     "explain": one_of(many(CLAUSE), PAGE),
-    "incidents": one_of(
+    "incidents list": one_of(
         row({"incidents": many(row(dict(_INCIDENT))), "silences": many(SILENCE)}),
         row({**_INCIDENT, "history": many(STEP)}),
     ),
@@ -254,7 +256,7 @@ OUTPUTS: dict[str, Schema] = {
         "moved": many(row({"folder": TEXT, "catalog": TEXT})),
         "strange": many(row({"folder": TEXT, "reason": TEXT})), "errors": many(TEXT),
     })),
-    "replay": row({
+    "cycles replay": row({
         "cycles": WHOLE, "unproven": WHOLE, "different": WHOLE,
         "shown": many(row({**DELIVERY, "status": CYCLE_STATUS, "delivered_at": maybe(INSTANT), "reason": TEXT,
                            "proven": YES_NO, "differences": many(TEXT)})),
@@ -272,7 +274,7 @@ OUTPUTS: dict[str, Schema] = {
         "expression": TEXT, "timezone": TEXT, "dialect?": TEXT, "dst?": TEXT, "next_due_utc": many(INSTANT),
         "ended?": YES_NO, "finding": maybe(FAULT),
     }),
-    "silence": one_of(many(SILENCE), row({"until": INSTANT, "incidents": many(TEXT)})),
+    "incidents silence": one_of(many(SILENCE), row({"until": INSTANT, "incidents": many(TEXT)})),
     "status": row({
         "groups": many(row({"name": TEXT, "products": WHOLE, "promises": WHOLE, "good": WHOLE, "bad": WHOLE,
                             "attainment": maybe(NUMBER), "exhausted": WHOLE})),
@@ -303,7 +305,7 @@ OUTPUTS: dict[str, Schema] = {
         "rows": maybe(WHOLE), "nulls": keyed(maybe(WHOLE)), "broken": many(TEXT), "problem": maybe(TEXT),
         "changed": YES_NO,
     })),
-    "test-alert": many(row({
+    "incidents test": many(row({
         "channel": TEXT, "target": TEXT, "arrived": YES_NO, "said": TEXT, "mend?": TEXT})),
     "watch": one_of(TICK, row({"at": INSTANT, "refused": TEXT})),
 }  # fmt: skip

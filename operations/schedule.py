@@ -300,11 +300,11 @@ class ExcuseOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq excuse` ends: 4 an alert was not delivered, 3 a contract could not be read."""
+        """As `dq cycles exclude` ends: 4 an alert was not delivered, 3 a contract could not be read."""
         return alerting.exit_code(self.drained) or (3 if self.findings else 0)
 
     def as_list(self) -> list[dict[str, object]]:
-        """What `dq excuse --format json` prints."""
+        """What `dq cycles exclude --format json` prints."""
         return [
             {
                 "contract": excuse.key[0],
@@ -331,7 +331,7 @@ def excuse(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> ExcuseOutcome:
-    """Take deliveries out of the count, before or after they were due, as `dq excuse` does.
+    """Take deliveries out of the count, before or after they were due, as `dq cycles exclude` does.
 
     `due` are the due instants of deliveries; `since` and `until` name all that are due from one instant up to
     another. All are aware. `slo` keeps to one service level by its id. With `undo` they count after all.

@@ -201,7 +201,7 @@ def test_validate_refuses_a_mode_without_a_base(twins: tuple[Place, Place]) -> N
         dq.validate(twins[0].folder / "registry", mode="FULL")
 
 
-@compares("audit", "replay")
+@compares("cycles audit", "cycles replay")
 def test_audit_and_replay_are_the_commands(twins: tuple[Place, Place]) -> None:
     command, function = twins
     _agree(command, function, "audit", "registry", code=3)
@@ -320,7 +320,7 @@ def missed(twins: tuple[Place, Place]) -> tuple[Place, Place]:
     return twins
 
 
-@compares("status", "incidents")
+@compares("status", "incidents list")
 def test_status_and_incidents_are_the_commands(missed: tuple[Place, Place]) -> None:
     command, function = missed
     at = datetime.fromisoformat(MISSED)
@@ -342,7 +342,7 @@ def test_status_and_incidents_are_the_commands(missed: tuple[Place, Place]) -> N
         dq.incidents("nothing", folder=function.folder)
 
 
-@compares("ack", "silence", "outbox")
+@compares("incidents ack", "incidents silence", "outbox")
 def test_what_people_do_to_incidents_is_the_commands(missed: tuple[Place, Place]) -> None:
     command, function = missed
     at = {"folder": function.folder, "now": datetime.fromisoformat(MISSED)}
@@ -391,7 +391,7 @@ def test_alerts_of_a_function_are_on_its_outcome(missed: tuple[Place, Place]) ->
     assert "EXCUSED" in alert
 
 
-@compares("test-alert")
+@compares("incidents test")
 def test_a_test_of_alerts_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
     ran = command.dq("test-alert", "--channel", "console", "--format", "json")
@@ -422,7 +422,7 @@ def test_schedules_are_the_commands(twins: tuple[Place, Place]) -> None:
         dq.next_dues("@daily", after=start.replace(tzinfo=None))
 
 
-@compares("excuse")
+@compares("cycles exclude")
 def test_excuse_is_the_command(missed: tuple[Place, Place]) -> None:
     command, function = missed
     due = "2026-05-11T06:00:00Z"

@@ -238,7 +238,9 @@ def inspecting(
             Inspection(False, f"{target}: {wrong}", f"Mend {setting.of(target)}.")
             if (wrong := why_not(value))
             else Inspection(
-                None, f"{target}: set, not tried", f"dq test-alert --channel {channel}:{target} sends one."
+                None,
+                f"{target}: set, not tried",
+                f"Test it: dq incidents test --channel {channel}:{target}",
             )
             for target, value in sorted(values(setting, settings).items())
         ]

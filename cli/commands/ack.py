@@ -1,4 +1,4 @@
-"""dq ack"""
+"""dq incidents ack"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(
 
     Exit codes: 0 it is acknowledged, 2 there is no such open incident, 4 an alert could not be delivered.
 
-    Example: dq ack 3f2a91c0 --by ana
+    Example: dq incidents ack 3f2a91c0 --by ana
     """
     outcome = acknowledge(incident, by=by, channel=channel, now=at(as_of))
     if format is output.Format.JSON:

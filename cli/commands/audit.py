@@ -1,4 +1,4 @@
-"""dq audit"""
+"""dq cycles audit"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(
     Exit codes: 0 the rows agree, 1 they do not, 3 something could not be read, or some rows, or none, be
     compared.
 
-    Example: dq audit registry
+    Example: dq cycles audit registry
     """
     places = paths or [Path()]
     world = here(as_of, places)

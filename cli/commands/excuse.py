@@ -1,4 +1,4 @@
-"""dq excuse"""
+"""dq cycles exclude"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command(
     Exit codes: 0 done, 2 nothing is due then, or nothing of it is excused (--undo), 3 a contract could not
     be read, 4 an alert could not be delivered.
 
-    Example: dq excuse orders.odcs.yaml --due 2026-05-01T06:00:00Z --by ann --reason 'planned outage'
+    Example: dq cycles exclude orders.odcs.yaml --due 2026-05-01T06:00:00Z --by ann --reason 'planned outage'
     """
     outcome = excuse(
         paths,

@@ -1,4 +1,4 @@
-"""dq replay"""
+"""dq cycles replay"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command(
     Exit codes: 0 the store says the same, 1 it does not, 3 some of it has no proof (of an older dq), or it
     holds nothing.
 
-    Example: dq replay --as-of 2026-05-01T06:00:00Z
+    Example: dq cycles replay --as-of 2026-05-01T06:00:00Z
     """
     outcome = replay_stored(here().store(), contract, instant(as_of) if as_of else None)
     if format is output.Format.JSON:

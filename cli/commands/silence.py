@@ -1,4 +1,4 @@
-"""dq silence"""
+"""dq incidents silence"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(
 
     Exit codes: 0 done, 2 a mistake, or there is nothing to end, 4 an alert could not be delivered.
 
-    Example: dq silence 'sales-*' --for 2h --reason 'the lake moves' --by ana
+    Example: dq incidents silence 'sales-*' --for 2h --reason 'the lake moves' --by ana
     """
     outcome = silence(what, length=length, reason=reason, by=by, end=end, channel=channel, now=at(as_of))
     if format is output.Format.JSON:

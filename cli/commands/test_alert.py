@@ -1,4 +1,4 @@
-"""dq test-alert"""
+"""dq incidents test"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command(
     Exit codes: 0 all arrived, 2 there is no such channel, 3 a contract cannot be read, 4 something did not
     arrive.
 
-    Example: dq test-alert orders.odcs.yaml
+    Example: dq incidents test orders.odcs.yaml
     """
     if format is output.Format.TEXT:
         alerts_are_results()

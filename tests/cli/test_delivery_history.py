@@ -1,4 +1,4 @@
-"""dq replay, audit, excuse and store: history judged again, compared, excused, pruned, exported."""
+"""dq cycles replay, audit, excuse and store: history judged again, compared, excused, pruned, exported."""
 
 from __future__ import annotations
 

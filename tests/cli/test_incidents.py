@@ -1,4 +1,4 @@
-"""`dq incidents`, `dq ack` and `dq silence`, as people use them after the real watcher."""
+"""The commands of `dq incidents` as people use them after the real watcher."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import typer.main
 import yaml
 from fakes.command import BEGIN, MISSED, Place, Ran, contract
 
-from dq.cli.main import application, names
+from dq.cli.main import application, names, with_default
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -77,8 +77,7 @@ def mistake(words: list[str], root: Any) -> str:
                 return f"{command.name} has no {word}"
         elif hasattr(command, "commands"):
             if word not in command.commands:
-                # "dq silence PATTERN" of a group that is a command too.
-                return "" if command.invoke_without_command and command is not root else f"no command {word}"
+                return f"no command {word}"
             command = command.commands[word]
     return ""
 
@@ -94,7 +93,7 @@ def test_every_command_in_a_message_is_one_of_dq_with_options_that_it_has() -> N
                     if not words or (not found.startswith(" -") and words[0] not in root.commands):
                         continue
                     seen += 1
-                    if wrong := mistake(words, root):
+                    if wrong := mistake(with_default(words), root):
                         mistakes.append(f"{file.relative_to(ROOT)}: dq{found}: {wrong}")
     assert mistakes == []
     assert seen > 100

@@ -302,7 +302,7 @@ def test_a_watcher_that_forgets_what_rests_finds_the_same(
 
 # Random ids, and the time of this machine.
 _CHANCE = re.compile(
-    r'dq ack \w+|"(?:id|reference|key|incident)": ?"[^"]*"|2026-(?!05)\d\d-\d\d[T ][\d:.]+Z?'
+    r'dq incidents ack \w+|"(?:id|reference|key|incident)": ?"[^"]*"|2026-(?!05)\d\d-\d\d[T ][\d:.]+Z?'
 )
 
 
