@@ -17,24 +17,22 @@ if TYPE_CHECKING:
     from dq.alerts.drain import Drained
 
 
-PATHS = typer.Argument(None, help="Contract files or folders; the working folder by default.")
+PATHS = typer.Argument(None, help="Contract files or folders (default: the working folder).")
 CATALOG: str = typer.Option(
-    "local", "--catalog", help="Which catalog: local (in the state store), hive, glue or iceberg."
+    "local", "--catalog", help="Catalog: local (in the state store), hive, glue or iceberg."
 )
-ROLE: str = typer.Option("", "--role-arn", help="In AWS: the role to take on, as of another account.")
-ACCOUNT: str = typer.Option(
-    "", "--catalog-id", help="In AWS: the account whose catalog it is, where it is not one's own."
-)
+ROLE: str = typer.Option("", "--role-arn", help="AWS role to assume, for a catalog in another account.")
+ACCOUNT: str = typer.Option("", "--catalog-id", help="AWS account ID of the catalog (default: the caller's).")
 CHANNEL = typer.Option(
     "contract",
     "--channel",
-    help="Who is told: contract (its support channels), console, or one such as slack:#sales-data.",
+    help="Where alerts go: contract (its support channels), console, or a target, e.g. slack:#sales-data.",
 )
-QUARANTINE = typer.Option(
-    None, "--quarantine", help="Write the rows that break a clause to this path, as Parquet, masked."
-)
+QUARANTINE = typer.Option(None, "--quarantine", help="Write failing rows to this path as Parquet, masked.")
 UNMASKED = typer.Option(
-    False, "--quarantine-unmasked", help="With classified columns, and those that the contract does not name."
+    False,
+    "--quarantine-unmasked",
+    help="Include classified columns and columns that the contract does not declare.",
 )
 
 

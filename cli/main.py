@@ -29,7 +29,11 @@ from dq.contracts.outcome import DqError, UsageError
 from dq.operations.runtime.context import CONFIG, MESSAGES
 
 BUG = 70
-_PLAIN_TYPES = ("<bool>", "<str>", "<Path>", "<path>", "<list[str]>", "<list[Path]>")
+# Types of options in the help. Those of flags, paths and texts would only repeat the text.
+_SHOWN_TYPES = dict.fromkeys(("<bool>", "<str>", "<Path>", "<list[str]>", "<list[Path]>")) | {
+    "<int>": "N",
+    "<int range>": "N",
+}
 # What typer raises for a command line that cannot be understood; it has moved between its versions.
 _MISTAKE: type[Exception] = next(
     one
@@ -173,10 +177,10 @@ def _version(asked: bool) -> None:
 
 def _root(
     version: bool = typer.Option(  # noqa: ARG001  # its callback does the work
-        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
     config: str = typer.Option(
-        None, "--config", metavar="FILE", help="The operator's dq.toml; else the one that DQ_CONFIG names."
+        None, "--config", metavar="FILE", help="Settings file dq.toml (default: the value of DQ_CONFIG)."
     ),
 ) -> None:
     CONFIG.set(config)
@@ -302,7 +306,7 @@ def _help_is_ours(command: Any) -> None:
 
     def format_help(context: Any, formatter: Any) -> None:
         for one in (command, *getattr(command, "commands", {}).values(), *command.get_params(context)):
-            _bracketed(one)
+            _prepare_help(one)
         with output.ours():
             plain(context, formatter)
 
@@ -312,15 +316,18 @@ def _help_is_ours(command: Any) -> None:
 
 
 @cache
-def _bracketed(one: Any) -> None:
-    """Keeps what stands in brackets in the help, such as `[aws]`, which would be taken for a style; once.
+def _prepare_help(one: Any) -> None:
+    """Prepare the help of a command or option for the terminal, once.
 
-    Types are shown where they tell more than the text: of choices and numbers, not of flags, paths and texts.
+    Brackets, as in `[aws]`, would be taken for a style. Lines of a paragraph are joined, since the terminal
+    wraps them at its own width.
     """
-    one.help = output.bracketed(getattr(one, "help", None) or "") or None
+    paragraphs = (getattr(one, "help", None) or "").split("\n\n")
+    unwrapped = [text if text.startswith("Example:") else " ".join(text.split()) for text in paragraphs]
+    one.help = output.bracketed("\n\n".join(unwrapped)) or None
     display = getattr(one, "display_type_rich", None)
     if display is not None:
-        one.display_type_rich = lambda ctx: None if display(ctx=ctx) in _PLAIN_TYPES else display(ctx=ctx)
+        one.display_type_rich = lambda ctx: _SHOWN_TYPES.get(shown := display(ctx=ctx), shown)
 
 
 def main() -> None:

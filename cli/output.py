@@ -257,19 +257,15 @@ class ResultFormat(StrEnum):
     OORS = "oors"
 
 
-FORMAT = typer.Option(Format.TEXT, "--format", help="text for people, json for machines.")
-PAGE_FORMAT = typer.Option(
-    PageFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
-)
-COMMENT_FORMAT = typer.Option(
-    PageFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
-)
+FORMAT = typer.Option(Format.TEXT, "--format", help="Output format.")
+PAGE_FORMAT = typer.Option(PageFormat.TEXT, "--format", help="Output format.")
+COMMENT_FORMAT = typer.Option(PageFormat.TEXT, "--format", help="Output format.")
 RESULT_FORMAT = typer.Option(
     ResultFormat.TEXT,
     "--format",
-    help="text for people, json for machines, oors for messages of Bitol's standard, one on each line.",
+    help="Output format; oors is Bitol's Open Observability Results Standard, one JSON a line.",
 )
-AS_OF = typer.Option(None, "--as-of", help="Judge as if it were this instant, such as 2026-05-01T06:00:00Z.")
+AS_OF = typer.Option(None, "--as-of", help="Evaluate as of this time, e.g. 2026-05-01T06:00:00Z.")
 
 
 @contextmanager

@@ -12,18 +12,19 @@ from dq.operations.incidents import acknowledge
 
 def command(
     incident: str = typer.Argument(
-        help="The beginning of an incident's id, or a contract's key: all that is open of it."
+        help="Incident id or its beginning, or a contract's key for all its open incidents."
     ),
-    by: str = typer.Option(None, "--by", help="Who is on it; the user of this machine by default."),
+    by: str = typer.Option(None, "--by", help="Who acknowledges it (default: the current user)."),
     channel: str = CHANNEL,
     as_of: str = output.AS_OF,
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Say that somebody is on an incident: its channels hear who, and nobody else is called or reminded.
+    """Acknowledge an incident and stop its reminders and escalations.
 
-    What is acknowledged stays so until it ends; when it breaks again after that, it is open again.
+    Its channels are notified. The acknowledgement lasts until the incident is resolved; if it reopens
+    later, it is open again.
 
-    Exit codes: 0 it is acknowledged, 2 there is no such open incident, 4 an alert could not be delivered.
+    Exit codes: 0 acknowledged, 2 no such open incident, 4 an alert could not be delivered.
 
     Example: dq incidents ack 3f2a91c0 --by ana
     """

@@ -19,17 +19,18 @@ _DRAWN = 50
 def command(
     paths: list[Path] = PATHS,
     as_of: str = typer.Option(
-        None, "--as-of", help="Compare the rows of this instant, such as 2026-05-01T06:00:00Z."
+        None, "--as-of", help="Compare the deliveries stored at this time, e.g. 2026-05-01T06:00:00Z."
     ),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Compute all deliveries again from the contracts, as they are and as Git knows they were, and compare.
+    """Recompute all deliveries from the contracts, current and past versions in Git, and report differences.
 
-    Each row names the contract's text that promised it by its hash. What that text gives (due, breach,
-    partitions) must be what the row says, and no delivery that it gives may lack a row.
+    Each stored delivery refers to the version of the contract that promised it, by hash. Its due time,
+    breach time and partitions must match that version, and every delivery the version promises must be
+    stored.
 
-    Exit codes: 0 the rows agree, 1 they do not, 3 something could not be read, or some rows, or none, be
-    compared.
+    Exit codes: 0 no differences, 1 differences, 3 something could not be read, or some deliveries could
+    not be compared.
 
     Example: dq cycles audit registry
     """

@@ -27,35 +27,32 @@ Tested = list[tuple[Pair, Backtest | UntestedPast]]
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; by default the working folder."
-    ),
-    last: int = typer.Option(LAST, "--last", min=1, help="How many of the newest partitions are tested."),
-    base: str = typer.Option(
-        None, "--base", help="Only rules that are new or changed against this Git reference."
-    ),
+    paths: list[Path] = typer.Argument(None, help="Contract files or folders (default: the working folder)."),
+    last: int = typer.Option(LAST, "--last", min=1, help="Number of newest partitions to test."),
+    base: str = typer.Option(None, "--base", help="Only rules added or changed since this Git reference."),
     object: str = typer.Option(None, "--object", help="Only this object."),
     rule: list[str] = typer.Option(
-        [], "--rule", help="Only the clauses of this check, path, or id or name of a quality rule."
+        [], "--rule", help="Only clauses of this check or path, or the quality rule with this id or name."
     ),
-    server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    server: str = typer.Option(None, "--server", help="Server to use if the contract has more than one."),
     parallel: int = typer.Option(
         None,
         "--parallel",
         min=1,
-        help="How many are tested at once; by default by the processors.",
+        help="Number of objects to test in parallel (default: CPU count).",
     ),
-    format: str = typer.Option("text", "--format", help=f"How to report: {', '.join(names())}."),
+    format: str = typer.Option("text", "--format", help=f"Output format: {', '.join(names())}."),
 ) -> None:
-    """Say of each rule in which partitions of history it would have failed, on Spark.
+    """Run rules against past partitions and show which would have failed.
 
-    Before a new rule is merged: what would it have said of the last 90 days? Each verdict is that of
-    'dq check --partition'. Nothing is kept, and nobody is told. Rules that compare with
-    earlier runs compare with the partitions before. Rules about the whole table are not tested, and named.
-    With --base only what a branch brings is tested, and where it brings no rule, Spark is not started.
+    Run it before a new rule is merged: how often would it have failed in the last 90 days? Each verdict
+    is that of 'dq check --partition'; nothing is stored and no alert is sent. Rules that compare with
+    earlier runs compare with the partitions before. Rules about the whole table are listed and not
+    tested. With --base, only rules that the branch adds or changes are tested; without any, Spark is not
+    started.
 
-    Exit codes: 0 no rule would have failed, 1 an error-level rule would have, 2 the options cannot be
-    understood or Spark or Java is missing, 3 something could not be tested, or the base cannot be read.
+    Exit codes: 0 no rule would have failed, 1 an error-level rule would have failed, 2 invalid options,
+    or Spark or Java is missing, 3 something could not be tested, or the base could not be read.
 
     Example: dq backtest registry --base origin/main --last 90 --format github
     """

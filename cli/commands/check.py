@@ -16,39 +16,35 @@ from dq.operations.runtime.context import here, instant
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; by default the working folder."
-    ),
+    paths: list[Path] = typer.Argument(None, help="Contract files or folders (default: the working folder)."),
     partition: list[str] = typer.Option(
-        [], "--partition", help="Only this one, such as day=2026-11-20/region=eu."
+        [], "--partition", help="Only this partition, e.g. day=2026-11-20/region=eu."
     ),
     cycle: list[str] = typer.Option(
-        [], "--cycle", help="The delivery that was due at this instant, such as 2026-11-20T06:00:00Z."
+        [], "--cycle", help="Only the delivery due at this time, e.g. 2026-11-20T06:00:00Z."
     ),
     since: str = typer.Option(
-        None, "--since", help="What was delivered since this instant, tested before or not."
+        None, "--since", help="Everything delivered since this time, checked before or not."
     ),
     everything: bool = typer.Option(False, "--all", help="The whole table."),
     object: str = typer.Option(None, "--object", help="Only this object."),
     rule: list[str] = typer.Option(
-        [], "--rule", help="Only the clauses of this check, path, or id or name of a quality rule."
+        [], "--rule", help="Only clauses of this check or path, or the quality rule with this id or name."
     ),
-    server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    server: str = typer.Option(None, "--server", help="Server to use if the contract has more than one."),
     parallel: int = typer.Option(
-        None, "--parallel", min=1, help="How many objects are tested at once; by default by the processors."
+        None, "--parallel", min=1, help="Number of objects to check in parallel (default: CPU count)."
     ),
     results_table: str = typer.Option(
         None,
         "--results-table",
-        help="Append the results to this table of Spark, or to this folder of Parquet.",
+        help="Append results to this Spark table or folder of Parquet files.",
     ),
-    dry_run: bool = typer.Option(
-        False, "--dry-run", help="Show what would be read, and read only the schema."
-    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be read; read only the schema."),
     scan: bool = typer.Option(
         False,
         "--scan",
-        help="Read everything with Spark: no proof by statistics, no kept answers, no Python tasks.",
+        help="Scan all rows with Spark: no statistics, no cache, no Python tasks.",
     ),
     verify_statistics: float = typer.Option(
         0.0,
@@ -56,7 +52,7 @@ def command(
         min=0,
         max=1,
         metavar="SHARE",
-        help="Count this share of what statistics prove from the rows all the same, from 0 to 1.",
+        help="Verify this share of the answers from statistics on the rows, from 0 to 1.",
     ),
     channel: str = CHANNEL,
     quarantine: str = QUARANTINE,
@@ -64,17 +60,17 @@ def command(
     as_of: str = output.AS_OF,
     format: output.ResultFormat = output.RESULT_FORMAT,
 ) -> None:
-    """Test the data against its contracts, on Spark where that is needed.
+    """Check data against its contracts.
 
-    By default each partition that was delivered and not tested yet, and the whole table where nobody knows
-    what was delivered when. Results are kept in the store; a broken promise opens an incident, and a later
-    run that finds it kept resolves it. A run with --rule resolves nothing that it did not ask for.
-    Several objects are tested at once, in one Spark application; one that cannot be tested stops no other.
-    It is begun for the first table that needs it: small Parquet tables are read without Spark and Java.
+    By default, checks every delivered partition that was not checked before, and the whole table if
+    deliveries are not tracked. Results are stored; a failed check opens an incident, and a later run that
+    passes resolves it. A run with --rule resolves only what it tested. Objects are checked in parallel in
+    one Spark application; one that cannot be checked does not stop the others. Small Parquet tables are
+    checked without Spark and Java.
 
-    Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood, or Spark or Java is
-    needed and missing, 3 something could not be measured, statistics were found wrong, or bad rows not be
-    written apart, 4 an alert could not be delivered.
+    Exit codes: 0 passed, 1 an error-level check failed, 2 invalid options, or Spark or Java is needed and
+    missing, 3 something could not be measured, statistics were wrong, or bad rows could not be written, 4
+    an alert could not be delivered.
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """

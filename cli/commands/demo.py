@@ -42,17 +42,17 @@ SITE = "site"
 
 def command(
     folder: Path = typer.Option(
-        Path("dq-demo"), "--folder", help="Where everything is put; made anew each time."
+        Path("dq-demo"), "--folder", help="Working folder of the demo; replaced on every run."
     ),
     tables: Path = typer.Option(
-        None, "--tables", help="Only write its tables into this folder, as Parquet: a second, no Spark."
+        None, "--tables", help="Only write the sample tables to this folder, as Parquet; needs no Spark."
     ),
 ) -> None:
-    """Play the whole loop on real data: promise, gate, register, deliver, watch, check, alert.
+    """Run the end-to-end demo on real data.
 
-    Flights and weather of New York are delivered day by day as in November 2013, one day late, one day
-    missing and then delivered; the data's own defects are found. Needs Java 17 and the extras spark and
-    demo, no network and no account, and takes about two minutes.
+    Delivers flights and weather of New York day by day as in November 2013: one day late, one missing and
+    delivered afterwards, and the defects of the real data. Needs Java 17 and the extras spark and demo;
+    no network and no account. Takes about two minutes.
 
     Example: dq demo
     """

@@ -20,25 +20,28 @@ _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
 
 
 def command(
-    before: str = typer.Argument(help="The old version: a file, or REF:path of a file in Git."),
-    after: str = typer.Argument(help="The new version, in the same way."),
-    mode: Mode = typer.Option(None, "--mode", help="Whom a change may not break; by default the contract's."),
-    engines: str = typer.Option(",".join(DEFAULT_ENGINES), "--engines", help="Who reads the data."),
+    before: str = typer.Argument(help="Old version: a file, or REF:path of a file in Git."),
+    after: str = typer.Argument(help="New version: a file, or REF:path of a file in Git."),
+    mode: Mode = typer.Option(None, "--mode", help="Compatibility mode (default: the contract's)."),
+    engines: str = typer.Option(
+        ",".join(DEFAULT_ENGINES), "--engines", help="Engines that read the data, comma-separated."
+    ),
     table_format: str = typer.Option(
-        None, "--table-format", help="How the data lies, such as iceberg-v3; by default the contract's."
+        None, "--table-format", help="Table format, e.g. iceberg-v3 (default: the contract's)."
     ),
     subscriptions: Path = typer.Option(
-        None, "--subscriptions", help="A folder of subscription files; by default that of the registry."
+        None, "--subscriptions", help="Folder of subscription files (default: the registry's)."
     ),
-    today: str = typer.Option(None, "--today", help="Judge as of this date, such as 2026-05-01."),
+    today: str = typer.Option(None, "--today", help="Evaluate as of this date, e.g. 2026-05-01."),
     format: output.PageFormat = output.COMMENT_FORMAT,
 ) -> None:
-    """Say what changed between two versions of a contract, whom it breaks, and whether its version says so.
+    """Compare two versions of a contract: changes, affected consumers, required version bump.
 
-    Compatibility and version policy are two verdicts: a change that breaks nobody may still need a version.
+    Compatibility and version policy are separate verdicts: a compatible change may still need a new
+    version.
 
-    Exit codes: 0 neither breaks, 1 a change breaks somebody, or the version policy (see --format json for
-    which), 2 the command cannot be understood, 3 a version cannot be read.
+    Exit codes: 0 compatible and correctly versioned, 1 a breaking change or a version policy violation
+    (--format json tells which), 2 invalid options, 3 a version could not be read.
 
     Example: dq diff origin/main:orders.odcs.yaml orders.odcs.yaml
     """

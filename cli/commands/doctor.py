@@ -11,19 +11,19 @@ from dq.operations.doctor import doctor
 
 def command(
     catalog: str = typer.Option(
-        None, "--catalog", help="Also ask this catalog: local, hive, glue or iceberg."
+        None, "--catalog", help="Also check this catalog: local, hive, glue or iceberg."
     ),
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Say what is installed, what is missing or broken, and the exact command that mends it.
+    """Check installation and configuration, and show how to fix problems.
 
-    Looks at the extras, Java, the state store, alerts that wait, channels, the lake roots and, with
-    --catalog, a catalog. Nothing is sent, upgraded or changed. Every row appears, also where one cannot be
-    answered in time.
+    Checks the extras, Java, the state store, undelivered alerts, channels, the lake roots and, with
+    --catalog, a catalog. Sends, upgrades and changes nothing. Every check is listed, including those that
+    timed out.
 
-    Exit codes: 0 nothing that is needed is missing, 3 something is broken.
+    Exit codes: 0 everything needed works, 3 something is broken.
 
     Example: dq doctor --catalog glue
     """

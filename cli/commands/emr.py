@@ -10,28 +10,28 @@ from dq.operations.emr import emr
 
 
 def command(
-    arguments: list[str] = typer.Argument(..., help="The command line of dq to run, after --."),
-    application: str = typer.Option(..., "--application", help="The id of the EMR Serverless application."),
-    role: str = typer.Option(..., "--role", help="The ARN of the role that the job runs as."),
+    arguments: list[str] = typer.Argument(..., help="The dq command line to run, after --."),
+    application: str = typer.Option(..., "--application", help="EMR Serverless application id."),
+    role: str = typer.Option(..., "--role", help="ARN of the job's execution role."),
     entry: str = typer.Option(
-        ..., "--entry", help="Where dq_submit.py is, such as s3://bucket/dq_submit.py."
+        ..., "--entry", help="Location of dq_submit.py, e.g. s3://bucket/dq_submit.py."
     ),
-    environment: str = typer.Option(..., "--environment", help="The packed environment on S3 (.tar.gz)."),
-    contracts: str = typer.Option(None, "--contracts", help="An archive of the contracts on S3 (.tar.gz)."),
-    name: str = typer.Option("dq", "--name", help="The name of the run."),
-    tag: list[str] = typer.Option([], "--tag", help="KEY=VALUE, for example for costs."),
-    conf: list[str] = typer.Option([], "--conf", help="KEY=VALUE, a setting of Spark."),
-    timeout: int = typer.Option(60, "--timeout", help="Minutes after which AWS stops the run."),
+    environment: str = typer.Option(..., "--environment", help="Packed Python environment on S3 (.tar.gz)."),
+    contracts: str = typer.Option(None, "--contracts", help="Archive of the contracts on S3 (.tar.gz)."),
+    name: str = typer.Option("dq", "--name", help="Name of the job run."),
+    tag: list[str] = typer.Option([], "--tag", help="AWS tag, KEY=VALUE."),
+    conf: list[str] = typer.Option([], "--conf", help="Spark setting, KEY=VALUE."),
+    timeout: int = typer.Option(60, "--timeout", help="Minutes after which AWS stops the job."),
     once: str = typer.Option(
-        None, "--once", help="A name, such as the partition's: the same name never runs twice."
+        None, "--once", help="Idempotency key, e.g. the partition: a second run with it is ignored."
     ),
 ) -> None:
-    """Print the request that runs dq on EMR Serverless, compared with AWS's own model of it.
+    """Print the request that runs dq on EMR Serverless, validated against AWS's own API model.
 
-    Needs no credentials and sends nothing: hand it to 'aws emr-serverless start-job-run
-    --cli-input-json file://job.json', or to Airflow. Needs the extra [aws].
+    Needs the extra [aws]. Uses no credentials and sends nothing: pass the output to 'aws emr-serverless
+    start-job-run --cli-input-json file://job.json', or to Airflow.
 
-    Exit codes: 0 printed, 2 AWS would refuse it, or boto3 is missing.
+    Exit codes: 0 printed, 2 AWS would reject it, or boto3 is missing.
 
     Example: dq emr --application 00f1abc --role arn:aws:iam::123456789012:role/dq
     --entry s3://lake/dq_submit.py --environment s3://lake/dq-env.tar.gz --contracts s3://lake/contracts.tar.gz

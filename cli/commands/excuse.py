@@ -15,23 +15,23 @@ from dq.operations.schedule import excuse
 def command(
     # Named, so that nobody excuses a whole registry from within it.
     paths: list[Path] = typer.Argument(help="Contract files or folders."),
-    due: list[str] = typer.Option([], "--due", help="The due instant of a delivery; again for more."),
-    since: str = typer.Option(None, "--from", help="All that are due from this instant on …"),
-    until: str = typer.Option(None, "--to", help="… up to this one."),
-    slo: str = typer.Option(None, "--slo", help="Only this service level, by its id."),
-    by: str = typer.Option(..., "--by", help="Who excuses them."),
-    reason: str = typer.Option(..., "--reason", help="Why."),
-    undo: bool = typer.Option(False, "--undo", help="They count after all."),
+    due: list[str] = typer.Option([], "--due", help="Due time of a delivery; repeatable."),
+    since: str = typer.Option(None, "--from", help="First due time of a range."),
+    until: str = typer.Option(None, "--to", help="Last due time of a range, inclusive."),
+    slo: str = typer.Option(None, "--slo", help="Only this SLO, by its id."),
+    by: str = typer.Option(..., "--by", help="Who excludes them."),
+    reason: str = typer.Option(..., "--reason", help="Reason."),
+    undo: bool = typer.Option(False, "--undo", help="Count the deliveries again."),
     channel: str = CHANNEL,
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Take deliveries of the contracts at the paths out of the count, before or after they were due.
+    """Exclude deliveries from their SLO, before or after they are due.
 
-    Who did it and why is kept for good; --undo adds a word, and takes none away. An open incident ends as
-    excused.
+    Author and reason are stored permanently; --undo adds an entry and deletes none. An open incident of
+    the delivery is resolved as excused.
 
-    Exit codes: 0 done, 2 nothing is due then, or nothing of it is excused (--undo), 3 a contract could not
-    be read, 4 an alert could not be delivered.
+    Exit codes: 0 done, 2 no delivery is due at that time, or none is excluded (--undo), 3 a contract
+    could not be read, 4 an alert could not be delivered.
 
     Example: dq cycles exclude orders.odcs.yaml --due 2026-05-01T06:00:00Z --by ann --reason 'planned outage'
     """

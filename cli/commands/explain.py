@@ -14,15 +14,12 @@ from dq.operations.explain import explain
 
 
 def command(
-    what: str = typer.Argument(
-        help="The id of a rule, such as cron-invalid, a custom check, or a contract's file."
-    ),
+    what: str = typer.Argument(help="Rule id, e.g. cron-invalid, custom check, or contract file."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Print the page of a rule or a custom check; of a contract, what becomes of each of its clauses.
+    """Explain a rule or check, or show how each clause of a contract is enforced.
 
-    Every clause is enforced by a check, documented only, or not evaluated, and the table says why: nothing
-    is skipped in silence.
+    Of a contract, every clause is listed as enforced, documented only or not evaluated, with the reason.
 
     Example: dq explain duplicate-property
     """

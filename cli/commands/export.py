@@ -15,18 +15,16 @@ from dq.operations.export import run
 
 def command(
     kind: str = typer.Argument(help="odcs, sql, jsonschema, avro, dbt, pandera or html."),
-    contract: Path = typer.Argument(help="The contract's file."),
+    contract: Path = typer.Argument(help="Contract file."),
     object: str = typer.Option(None, "--object", help="Only this object."),
-    to: str = typer.Option(
-        None, "--to", help="Which one, where there are several: a version of odcs, such as v3.0.2."
-    ),
-    file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
+    to: str = typer.Option(None, "--to", help="Target version for odcs, e.g. v3.0.2."),
+    file: Path = typer.Option(None, "--output", "-o", help="Output file (default: stdout)."),
 ) -> None:
-    """Write the schema of a contract in the words of others.
+    """Export a contract's schema to SQL, JSON Schema, Avro, dbt, pandera, HTML or another ODCS version.
 
-    What that form cannot say is told, each with what is written instead. Nothing is overwritten.
+    Lists what the format cannot express and what is written instead. Never overwrites a file.
 
-    Exit codes: 0 written, 2 a mistake, 3 the contract cannot be read.
+    Exit codes: 0 written, 2 invalid options, 3 the contract could not be read.
 
     Example: dq export avro registry/orders.odcs.yaml --output orders.avsc
     """

@@ -12,18 +12,16 @@ from dq.operations.authoring import FmtFile, FmtOutcome, fmt
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; the working folder by default."
-    ),
-    check: bool = typer.Option(False, "--check", help="Write nothing; list the files that would change."),
-    diff: bool = typer.Option(False, "--diff", help="Write nothing; show what would change."),
+    paths: list[Path] = typer.Argument(None, help="Contract files or folders (default: the working folder)."),
+    check: bool = typer.Option(False, "--check", help="List files that would change; write nothing."),
+    diff: bool = typer.Option(False, "--diff", help="Show a diff; write nothing."),
 ) -> None:
-    """Write contracts in their canonical form: keys in order, two spaces, comments kept.
+    """Format contracts: canonical key order, two-space indent, comments kept.
 
-    Values stay exactly as they are written, and so does the meaning. A file that is no YAML is left alone.
+    Values and meaning do not change. Files that are not valid YAML are left alone.
 
-    Exit codes: 0 done, 1 with --check or --diff: a file would change; always: a file cannot be formatted,
-    3 a path does not exist or a file cannot be written; the others are written all the same.
+    Exit codes: 0 done, 1 a file would change (--check, --diff) or could not be formatted, 3 a path does
+    not exist or a file could not be written; the other files are still written.
 
     Example: dq fmt registry --check
     """

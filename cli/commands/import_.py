@@ -26,22 +26,22 @@ def command(
         help="parquet, csv, json, sql, dbt, dcs, jsonschema, avro, iceberg or delta; "
         "of a catalog hive, glue, iceberg or local."
     ),
-    source: str = typer.Argument(help="A file, folder or URI; in a catalog: database, or database.table."),
-    file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
-    object: list[str] = typer.Option([], "--object", help="Only this table of several; may be repeated."),
-    id: str = typer.Option("", "--id", help="The contract's id; the table's name by default."),
-    domain: str = typer.Option("", "--domain", help="Domain that owns it."),
-    owner: str = typer.Option("", "--owner", help="Who answers for it."),
+    source: str = typer.Argument(help="File, folder or URI; for a catalog: DATABASE or DATABASE.TABLE."),
+    file: Path = typer.Option(None, "--output", "-o", help="Output file (default: stdout)."),
+    object: list[str] = typer.Option([], "--object", help="Only this table; repeatable."),
+    id: str = typer.Option("", "--id", help="Contract id (default: the table's name)."),
+    domain: str = typer.Option("", "--domain", help="Owning domain."),
+    owner: str = typer.Option("", "--owner", help="Owner."),
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
 ) -> None:
-    """Write the contract of a table that exists.
+    """Create a contract from an existing table.
 
-    A folder of partitions is one table. What the source declares is taken over; what is guessed says on
-    what it stands. Where the file is there already, it is left as it is, and what differs is shown.
+    A folder of partitions is one table. Declared types and constraints are taken over; inferred values
+    have a comment with the evidence. An existing contract is not changed; the differences are shown.
 
-    Exit codes: 0 written, or nothing differs, 1 the source differs from the file that is there, 2 a mistake,
-    3 the source cannot be read.
+    Exit codes: 0 written, or no differences, 1 the source differs from the existing contract, 2 invalid
+    options, 3 the source could not be read.
 
     Example: dq import parquet lake/orders --output registry/orders.odcs.yaml --owner ana@example.com
     """

@@ -17,15 +17,15 @@ from dq.operations.incidents import NEWEST, incidents
 
 
 def command(
-    incident: str = typer.Argument(None, help="One incident by the beginning of its id: all that is known."),
-    all_: bool = typer.Option(False, "--all", help=f"The ended ones too: the newest {NEWEST}."),
-    contract: str = typer.Option(None, "--contract", help="Only of this contract, or contract/object."),
+    incident: str = typer.Argument(None, help="Show this incident, by its id or the beginning of it."),
+    all_: bool = typer.Option(False, "--all", help=f"Include resolved incidents: the newest {NEWEST}."),
+    contract: str = typer.Option(None, "--contract", help="Only this contract, or contract/object."),
     as_of: str = output.AS_OF,
     format: output.PageFormat = output.PAGE_FORMAT,
 ) -> None:
-    """Show the incidents that are open, what is silenced, and the whole history of one.
+    """List open incidents and active silences, or show the history of one incident.
 
-    Exit codes: 0 shown, 2 there is no such incident.
+    Exit codes: 0 listed, 2 no such incident.
 
     Example: dq incidents 3f2a91c0
     """

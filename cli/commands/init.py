@@ -12,25 +12,25 @@ from dq.operations.authoring import init
 
 
 def command(
-    folder: Path = typer.Argument(Path(), help="The registry's folder."),
+    folder: Path = typer.Argument(Path(), help="Registry folder."),
     id: str = typer.Option(
         "orders", "--id", prompt="Id of the contract (small letters)", help="Contract id."
     ),
-    domain: str = typer.Option("sales", "--domain", prompt="Domain", help="Domain that owns it."),
-    owner: str = typer.Option("you@example.com", "--owner", prompt="Owner", help="Who answers for it."),
+    domain: str = typer.Option("sales", "--domain", prompt="Domain", help="Owning domain."),
+    owner: str = typer.Option("you@example.com", "--owner", prompt="Owner", help="Owner."),
     channel: str = typer.Option(
-        "#data-alerts", "--channel", prompt="Slack channel", help="Where breaches go."
+        "#data-alerts", "--channel", prompt="Slack channel", help="Slack channel for alerts."
     ),
     schedule: str = typer.Option(
-        "0 6 * * *", "--schedule", prompt="Due at (cron)", help="Cron of the delivery."
+        "0 6 * * *", "--schedule", prompt="Due at (cron)", help="Cron schedule of the delivery."
     ),
-    tz: str = typer.Option("UTC", "--tz", prompt="Time zone of the cron", help="IANA zone."),
+    tz: str = typer.Option("UTC", "--tz", prompt="Time zone of the cron", help="IANA time zone."),
     location: str = typer.Option("lake/{object}", "--location", help="Folder or s3:// prefix of the data."),
-    git: bool = typer.Option(False, "--git", help="Make the folder a Git repository, and commit both files."),
+    git: bool = typer.Option(False, "--git", help="Create a Git repository and commit both files."),
 ) -> None:
-    """Write a first contract that passes, and the policy beside it. Nothing is overwritten.
+    """Create a first contract that validates, and a policy file. Never overwrites a file.
 
-    Asks for what the flags do not say.
+    Prompts for values that are not given as options.
 
     Example: dq init registry --id orders --domain sales --owner ana@example.com
     """

@@ -10,23 +10,24 @@ from dq.operations.link import link
 
 
 def command(
-    table: str = typer.Argument(help="The table that was shared, as database.table."),
-    owner: str = typer.Option(..., "--owner", help="The account that shares it, 12 digits."),
-    principal: str = typer.Option(..., "--principal", help="The ARN of the role or user that reads it."),
-    database: str = typer.Option(None, "--database", help="The link's database; by default the same name."),
-    name: str = typer.Option(None, "--name", help="The link's name; by default the table's."),
-    region: str = typer.Option("", "--region", help="The owner's region, where it is another."),
+    table: str = typer.Argument(help="Shared table, as DATABASE.TABLE."),
+    owner: str = typer.Option(..., "--owner", help="AWS account ID of the owner, 12 digits."),
+    principal: str = typer.Option(..., "--principal", help="ARN of the role or user that will read it."),
+    database: str = typer.Option(
+        None, "--database", help="Database of the resource link (default: the shared table's)."
+    ),
+    name: str = typer.Option(None, "--name", help="Name of the resource link (default: the table's)."),
+    region: str = typer.Option("", "--region", help="AWS region of the owner, if different."),
     role_arn: str = ROLE,
-    apply_it: bool = typer.Option(False, "--apply", help="Do it. Without it nothing is written."),
+    apply_it: bool = typer.Option(False, "--apply", help="Apply the plan. Without it, nothing is changed."),
 ) -> None:
-    """Show what a shared table lacks to be read in this account; with --apply, do it.
+    """Plan access to a shared table from this AWS account; --apply to set it up.
 
-    For consumers in AWS, with the credentials of their own account: accepts the owner's share, creates a
-    database and a resource link, and grants DESCRIBE on the link and SELECT on what was shared behind it.
-    What is so already is left alone, so it can be run again at any time.
+    For consumers, with credentials of their own account: accepts the owner's resource share, creates a
+    database and a resource link, and grants DESCRIBE on the link and SELECT on the shared table.
+    Idempotent: existing resources are left alone.
 
-    Exit codes: 0 done, or shown, 2 an option cannot be understood, 3 something was refused or could not be
-    read.
+    Exit codes: 0 done or planned, 2 invalid options, 3 something was refused or could not be read.
 
     Example: dq link sales.orders --owner 123456789012 --principal arn:aws:iam::210987654321:role/billing
     """

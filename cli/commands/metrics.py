@@ -15,26 +15,24 @@ from dq.operations.metrics import MetricsServer, metrics, metrics_server
 
 def command(
     file: Path = typer.Option(
-        None, "--output", help="Write to this file, all at once, for node_exporter's textfile collector."
+        None, "--output", help="Write atomically to this file, for node_exporter's textfile collector."
     ),
     listen: str = typer.Option(
-        None, "--listen", help="Serve http://ADDRESS/metrics until it is stopped, such as 127.0.0.1:9464."
+        None, "--listen", help="Serve http://ADDRESS/metrics until interrupted, e.g. 127.0.0.1:9464."
     ),
     any_address: bool = typer.Option(
-        False, "--any-address", help="Let --listen name an address that other machines can reach."
+        False, "--any-address", help="Allow --listen on an address that other machines can reach."
     ),
     as_of: str = output.AS_OF,
 ) -> None:
-    """Give the figures that Prometheus watches: promises, budgets, incidents, the watcher, the outbox.
+    """Export Prometheus metrics: SLOs, error budgets, incidents, watcher, outbox.
 
-    They come from the state store alone, which is only read: neither contracts nor data are looked at.
-    Printed in the text format of Prometheus; --listen serves OpenMetrics to those who ask for it, needs no
-    password, and takes only addresses of the loopback unless --any-address is said.
+    Reads the state store only, neither contracts nor data. Prints the Prometheus text format; --listen
+    also serves OpenMetrics on request. --listen has no authentication and accepts only loopback addresses
+    unless --any-address is set. If the store cannot be read, it serves dq_store_up 0 and continues.
 
-    When the store cannot be read, --listen says so as dq_store_up 0, and goes on.
-
-    Exit codes: 0 written, 2 an address that others could reach, 3 the store cannot be read, or the file
-    cannot be written.
+    Exit codes: 0 written, 2 the address is reachable from other machines, 3 the store could not be read,
+    or the file could not be written.
 
     Example: dq metrics --output /var/lib/node_exporter/textfile/dq.prom
     """

@@ -10,17 +10,19 @@ from dq.operations.incidents import outbox
 
 
 def command(
-    dismiss: str = typer.Option(None, "--dismiss", help="Let go of what this place refused: slack:#sales."),
-    by: str = typer.Option(None, "--by", help="Who lets go of it."),
+    dismiss: str = typer.Option(
+        None, "--dismiss", help="Discard the alerts rejected by this target, e.g. slack:#sales."
+    ),
+    by: str = typer.Option(None, "--by", help="Who discards them."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Show the alerts that people should have and have not: what waits, and what a place refuses.
+    """List undelivered alerts: pending and rejected.
 
-    What is refused is told to somebody else, and tried again every hour and whenever a contract names
-    another place. --dismiss lets go of it; the incidents' histories keep by whom.
+    A rejected alert is sent to another channel, retried every hour, and retried when the contract names
+    another target. --dismiss discards it; the history of its incident records who did.
 
-    Exit codes: 0 all is well, 2 that place refused nothing, 4 something is refused, or was tried in vain
-    for a quarter of an hour.
+    Exit codes: 0 none undelivered, 2 no rejected alerts for that target, 4 an alert is rejected, or has
+    failed for 15 minutes.
 
     Example: dq outbox
     """

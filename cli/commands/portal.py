@@ -18,25 +18,25 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Build and look at the portal: a static site with a page for every product."""
+    """Build or preview the status portal, a static site with a page for every product."""
 
 
 @app.command("build")
 def build(
-    out: Path = typer.Argument(help="The folder of the site; a new, an empty, or a portal's own."),
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; the working folder by default."
-    ),
-    tick: str = typer.Option("15m", "--tick", help="How often dq watch runs; pages say when it is silent."),
+    out: Path = typer.Argument(help="Output folder: new, empty or an existing portal."),
+    paths: list[Path] = typer.Argument(None, help="Contract files or folders (default: the working folder)."),
+    tick: str = typer.Option("15m", "--tick", help="How often dq watch runs; pages warn if it stops."),
     as_of: str = output.AS_OF,
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Write the portal: how every product stands, what it promises, whom to ask, and what happened.
+    """Build the status portal as a static site.
 
-    Only what has changed since the last build is written again. The pages work from a folder, from S3 and
-    without JavaScript; nothing is loaded from elsewhere.
+    One page a product: status, promises, owners and history. Only files whose content changed are
+    written. The pages work from a folder, from S3 and without JavaScript, and load nothing from
+    elsewhere.
 
-    Exit codes: 0 built, 2 the folder holds other files, 3 a contract could not be read (its page says why).
+    Exit codes: 0 built, 2 the folder contains other files, 3 a contract could not be read (its page says
+    why).
 
     Example: dq portal build site registry
     """
@@ -52,12 +52,12 @@ def build(
 
 @app.command("serve")
 def serve(
-    folder: Path = typer.Argument(help="The folder of a portal."),
-    port: int = typer.Option(0, "--port", help="The port on 127.0.0.1; any free one by default."),
+    folder: Path = typer.Argument(help="Portal folder."),
+    port: int = typer.Option(0, "--port", help="Port on 127.0.0.1 (default: a free one)."),
 ) -> None:
-    """Serve a portal on 127.0.0.1 for a look, until it is stopped.
+    """Preview a portal on 127.0.0.1 until interrupted.
 
-    Exit codes: 0 stopped, 2 no portal there, or the port is taken.
+    Exit codes: 0 stopped, 2 the folder is not a portal, or the port is in use.
 
     Example: dq portal serve site --port 8000
     """

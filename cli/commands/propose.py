@@ -21,23 +21,22 @@ from dq.operations.runtime.spark import session
 
 
 def command(
-    contract: Path = typer.Argument(help="The contract's file."),
+    contract: Path = typer.Argument(help="Contract file."),
     file: Path = typer.Option(
-        None, "--output", "-o", help="Where to write it, or the contract itself; the terminal by default."
+        None, "--output", "-o", help="Output file, may be the contract itself (default: stdout)."
     ),
-    last: int = typer.Option(LAST, "--last", min=1, help="From how many of the newest partitions is learnt."),
+    last: int = typer.Option(LAST, "--last", min=1, help="Number of newest partitions to profile."),
     object: str = typer.Option(None, "--object", help="Only this object."),
-    server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
+    server: str = typer.Option(None, "--server", help="Server to use if the contract has more than one."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Write a contract with the rules that its data has kept so far, on Spark.
+    """Profile the data and add suggested rules to a contract.
 
-    Each rule has a comment that says on what it stands. Everything else of the file stays as it is, and
-    what the contract says already is neither changed nor said twice. Read what is proposed before you
-    promise it: data shows what was, not what is meant.
+    Every rule has a comment with its evidence. The rest of the file does not change, and existing rules
+    are neither changed nor repeated. Review the suggestions: data shows what was, not what is intended.
 
-    Exit codes: 0 written, or nothing to propose, 2 a mistake, or Spark or Java is missing, 3 the contract
-    or its data cannot be read.
+    Exit codes: 0 written, or nothing to suggest, 2 invalid options, or Spark or Java is missing, 3 the
+    contract or its data could not be read.
 
     Example: dq propose registry/orders.odcs.yaml --output registry/orders.odcs.yaml
     """

@@ -26,24 +26,20 @@ if TYPE_CHECKING:
 
 
 def command(
-    contract: Path = typer.Argument(None, help="The contract's file."),
-    partition: list[str] = typer.Option(
-        [], "--partition", help="What was delivered, such as day=2026-11-20."
-    ),
-    object: str = typer.Option(None, "--object", help="Which object, where the contract has several."),
+    contract: Path = typer.Argument(None, help="Contract file."),
+    partition: list[str] = typer.Option([], "--partition", help="Delivered partition, e.g. day=2026-11-20."),
+    object: str = typer.Option(None, "--object", help="Object to publish if the contract has more than one."),
     cycle: str = typer.Option(
-        None, "--cycle", help="The due instant that it is for; needed without partitions."
+        None, "--cycle", help="Due time of the delivery; required for tables without partitions."
     ),
-    rows: int = typer.Option(None, "--rows", min=0, help="How many rows it has, if known."),
+    rows: int = typer.Option(None, "--rows", min=0, help="Number of rows, if known."),
     redelivery: bool = typer.Option(
-        False, "--redelivery", help="It was delivered before and is written anew: consumers hear of it again."
+        False, "--redelivery", help="The partition was rewritten: make a new revision and notify consumers."
     ),
     run: str = typer.Option(
-        "", "--run", help="The scheduler's word for this run: --redelivery counts once for each."
+        "", "--run", help="Run id of the scheduler; a retried --redelivery counts once per run id."
     ),
-    pending: bool = typer.Option(
-        False, "--pending", help="Publish nothing: send what consumers were not told yet."
-    ),
+    pending: bool = typer.Option(False, "--pending", help="Publish nothing; send pending notices."),
     audit: str = typer.Option(
         None,
         "--audit",
@@ -51,27 +47,27 @@ def command(
         help="Check first what is staged, and publish it only if it keeps the contract: a folder with the "
         "partition below it, or a branch of an Iceberg table.",
     ),
-    server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
+    server: str = typer.Option(None, "--server", help="Server to use if the contract has more than one."),
     catalog: str = CATALOG,
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
     as_of: str = output.AS_OF,
     format: output.ResultFormat = output.RESULT_FORMAT,
 ) -> None:
-    """Say that a delivery is complete: partition, marker, receipt, and a word to consumers, once each.
+    """Publish a delivery: add the partition, write marker and receipt, notify consumers.
 
-    Run it after the data is written. A run that was killed is finished by the next one, and a second run
-    changes nothing: it looks whether partition, marker and receipt are still there, and puts back what is
-    not. Other --rows than last time, or --redelivery, make a new revision, of which consumers hear.
+    Run it after the data is written. Idempotent: a killed run is completed by the next one, and a
+    repeated run verifies partition, marker and receipt and restores what is missing. A different --rows
+    or --redelivery makes a new revision, of which consumers are notified. Notices that could not be sent
+    are stored; the next publish or --pending sends them.
 
-    What consumers could not be told waits in the store. The next publish sends it, and so does --pending.
+    With --audit, readers never see data that violates the contract: an Iceberg branch is fast-forwarded
+    to main, or a staged folder becomes the partition's location in the catalog, only if the checks pass.
 
-    With --audit readers never see what breaks the contract: a branch becomes main in one commit, a folder
-    becomes the partition's place in the catalog. What breaks it stays where it is staged.
-
-    Exit codes: 0 published (now or before), 1 what is staged breaks the contract and nothing is published,
-    2 the partition does not fit, 3 the contract has errors, the catalog or the files cannot be reached, or a
-    clause not be measured of what is staged, 4 published, and consumers could not be told yet.
+    Exit codes: 0 published, now or before, 1 the staged data violates the contract and was not published,
+    2 the partition does not match the contract, 3 the contract has errors, the catalog or files are
+    unreachable, or a clause could not be measured, 4 published, but some consumers could not be notified
+    yet.
 
     Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
     """

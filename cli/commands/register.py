@@ -22,72 +22,64 @@ from dq.operations.runtime.context import here
 
 def command(
     paths: list[Path] = PATHS,
-    apply_it: bool = typer.Option(
-        False, "--apply", help="Make the catalog so. Without it nothing is written."
-    ),
-    check: bool = typer.Option(False, "--check", help="Exit with 1 when something would change."),
+    apply_it: bool = typer.Option(False, "--apply", help="Apply the plan. Without it, nothing is changed."),
+    check: bool = typer.Option(False, "--check", help="Exit with 1 if changes are pending."),
     catalog: str = CATALOG,
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
-    server: str = typer.Option(
-        None, "--server", help="The server to register, where a contract has several."
-    ),
+    server: str = typer.Option(None, "--server", help="Server to register if a contract has more than one."),
     environment: str = typer.Option(
-        None, "--env", help="Register each contract's server of this environment, such as prod."
+        None, "--env", help="Use each contract's server of this environment, e.g. prod."
     ),
-    adopt: bool = typer.Option(False, "--adopt", help="Take over tables that stand there and are nobody's."),
-    prune: bool = typer.Option(
-        False, "--prune", help="Remove tables of ours that no contract wants any more."
-    ),
+    adopt: bool = typer.Option(False, "--adopt", help="Take ownership of existing unmanaged tables."),
+    prune: bool = typer.Option(False, "--prune", help="Delete managed tables that no contract declares."),
     prune_limit: int = typer.Option(
-        None, "--prune-limit", min=0, help="How many tables --prune may remove; see above."
+        None, "--prune-limit", min=0, help="Maximum number of tables --prune may delete; see above."
     ),
     allow_breaking: bool = typer.Option(False, "--allow-breaking", help="Allow changes that break readers."),
     allow_destructive: bool = typer.Option(
         False, "--allow-destructive", help="Allow changes that lose data."
     ),
-    out: Path = typer.Option(None, "--out", help="Keep the plan in this file, for --plan."),
-    agreed_plan: Path = typer.Option(
-        None, "--plan", help="Apply only what this kept plan says, and nothing that has moved since."
-    ),
-    log: int = typer.Option(
-        None, "--log", min=1, help="Only show the last so many changes that runs made to the catalog."
-    ),
+    out: Path = typer.Option(None, "--out", help="Save the plan to this file, for --plan."),
+    agreed_plan: Path = typer.Option(None, "--plan", help="Apply this saved plan; skip what changed since."),
+    log: int = typer.Option(None, "--log", min=1, help="Show the last N changes made to the catalog."),
     refresh_only: bool = typer.Option(
-        False, "--refresh-only", help="Only show what others changed since dq applied; writes nothing."
+        False, "--refresh-only", help="Show drift since the last apply; change nothing."
     ),
     emit_landing_zone_: bool = typer.Option(
-        False, "--emit-landing-zone", help="Print a stack of CloudFormation for the account; asks no AWS."
+        False,
+        "--emit-landing-zone",
+        help="Print a CloudFormation template for the account; makes no AWS calls.",
     ),
     format: output.PageFormat = output.COMMENT_FORMAT,
 ) -> None:
-    """Show what the catalog lacks to be as the contracts say; with --apply, make it so.
+    """Plan the catalog changes the contracts require; --apply to make them.
 
-    Nothing is deleted by default, and nothing is touched that dq does not own. What somebody else changed
-    in a table of ours is shown as drift. A contract that cannot be registered is a finding, and stops no
-    other.
+    Never deletes by default, and never touches unmanaged tables. Changes that others made to managed
+    tables are shown as drift. A contract that cannot be registered is a finding and does not stop the
+    others.
 
-    Tables that no contract wants are named, and removed by --prune, only by a run over the whole registry
-    (the folder with dq-policy.yaml or .git) in which every contract was understood and nothing else was
-    refused. One table may go without more words, up to five where that is no more than a tenth of the
-    registry's tables; for more, say --prune-limit.
+    --prune deletes managed tables that no contract declares. It needs a run over the whole registry (the
+    folder with dq-policy.yaml or .git) in which every contract was read and nothing else was refused. One
+    table may be deleted, or up to five if that is at most a tenth of the registry's tables; for more, set
+    --prune-limit.
 
-    With --env each contract's server with that 'environment' is taken; where that does not tell, 'servers'
-    in dq-policy.yaml does: servers: {prod: {orders: lake}}.
+    With --env, uses the server of each contract with that 'environment'; if there is none, 'servers' in
+    dq-policy.yaml decides: servers: {prod: {orders: lake}}.
 
-    A plan that was kept with --out is applied with --apply --plan: what has moved since, in the catalog or
-    in the contracts, is left alone and told. --refresh-only compares the catalog with what dq applied last,
-    whatever the contracts say by now.
+    A plan saved with --out is applied with --apply --plan; resources that changed since, in the catalog
+    or the contracts, are skipped and reported. --refresh-only compares the catalog with the last applied
+    state.
 
-    Where the setting lake_formation says so, locations, tags from 'classification' and grants from
-    subscriptions are planned and applied with the tables of Glue. Only what dq gave is ever taken back.
-    Where schedule_target names what is to be started, so are schedules of EventBridge from delivery
-    promises; one whose contract is no more goes with --prune.
+    With the setting lake_formation, locations, tags from 'classification' and grants from subscriptions
+    are planned and applied together with Glue tables; only grants made by dq are revoked. With
+    schedule_target, EventBridge schedules are created from delivery promises; --prune deletes those
+    without a contract.
 
-    Every change, and every refusal, is kept in the store as it happens: --log 20 shows the last ones.
+    Every change and refusal is stored; --log 20 shows the last 20.
 
-    Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused, is not
-    ours to touch, has moved since the plan was kept, or could not be read.
+    Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused, is
+    unmanaged, changed since the plan was saved, or could not be read.
 
     Example: dq register registry --apply
     """

@@ -19,25 +19,27 @@ from dq.registry.table import fold_location
 def command(
     paths: list[Path] = PATHS,
     apply_it: bool = typer.Option(False, "--apply", help="Add the missing partitions to the catalog."),
-    check: bool = typer.Option(False, "--check", help="Exit with 1 when a partition is missing or gone."),
+    check: bool = typer.Option(
+        False, "--check", help="Exit with 1 if a partition is missing on either side."
+    ),
     catalog: str = CATALOG,
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
-    server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    server: str = typer.Option(None, "--server", help="Server to use if the contract has more than one."),
     environment: str = typer.Option(
-        None, "--env", help="The server of this environment, such as prod, of each contract."
+        None, "--env", help="Use each contract's server of this environment, e.g. prod."
     ),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Compare the partitions of the lake with those of the catalog; with --apply, add what is missing.
+    """Find lake partitions missing from the catalog; --apply to add them.
 
-    A partition is a folder such as flight_date=2026-11-20 that holds files and fits the contract's keys.
-    One that 'dq publish --audit' left where it was staged is compared with that folder. One of the catalog
-    whose folder is gone is only told, and so is one that the catalog has elsewhere.
-    Tables of Iceberg, Delta and Hudi keep their partitions themselves, and are left out.
+    A partition is a folder, e.g. flight_date=2026-11-20, that contains files and matches the contract's
+    partition keys. A partition staged by 'dq publish --audit' is compared with its staging folder.
+    Catalog partitions whose folder is missing or elsewhere are only reported. Iceberg, Delta and Hudi
+    tables track their own partitions and are skipped.
 
-    Exit codes: 0 done or nothing to do, 1 something is missing or gone (--check), 3 a contract, the catalog
-    or the lake could not be read, or a partition could not be added.
+    Exit codes: 0 done or nothing to do, 1 partitions are missing (--check), 3 a contract, the catalog or
+    the lake could not be read, or a partition could not be added.
 
     Example: dq repair registry --apply
     """

@@ -17,21 +17,17 @@ _DRAWN = 50
 
 
 def command(
-    as_of: str = typer.Option(
-        None, "--as-of", help="How it stood at this instant, such as 2026-05-01T06:00:00Z."
-    ),
-    contract: str = typer.Option(
-        None, "--contract", help="Only the deliveries of this contract, by its key."
-    ),
+    as_of: str = typer.Option(None, "--as-of", help="Show verdicts at this time, e.g. 2026-05-01T06:00:00Z."),
+    contract: str = typer.Option(None, "--contract", help="Only deliveries of this contract, by its key."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Judge all deliveries again from the stored evidence, and compare with what is stored.
+    """Recompute delivery verdicts from stored evidence and report differences.
 
-    Every change of a delivery's status was kept with what it rested on, so the verdicts can be derived again
-    by the same function. With --as-of, as it stood at an instant, which nothing is compared with.
+    Every status change of a delivery is stored with its evidence, so the verdicts can be recomputed by
+    the same function. With --as-of, shows the verdicts at that time without comparing them.
 
-    Exit codes: 0 the store says the same, 1 it does not, 3 some of it has no proof (of an older dq), or it
-    holds nothing.
+    Exit codes: 0 no differences, 1 differences, 3 the store is empty, or an older dq stored deliveries
+    without evidence.
 
     Example: dq cycles replay --as-of 2026-05-01T06:00:00Z
     """

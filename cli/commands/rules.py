@@ -7,7 +7,7 @@ from dq.operations.explain import rules
 
 
 def command(format: output.Format = output.FORMAT) -> None:
-    """List the rules of the gate, those of changes between two versions, and the custom checks.
+    """List validation rules, compatibility rules and custom checks.
 
     Example: dq rules
     """

@@ -24,22 +24,22 @@ _SAMPLES = 5
 
 
 def command(
-    contract: Path = typer.Argument(..., help="The contract's file."),
+    contract: Path = typer.Argument(..., help="Contract file."),
     files: list[str] = typer.Argument(..., help="Sample files: FILE, or FILE=OBJECT."),
-    format: str = typer.Option("text", "--format", help=f"How to report: {', '.join(names())}."),
-    delimiter: str | None = typer.Option(None, "--delimiter", help="Between the values of CSV."),
-    encoding: str | None = typer.Option(None, "--encoding", help="Of CSV and JSON."),
+    format: str = typer.Option("text", "--format", help=f"Output format: {', '.join(names())}."),
+    delimiter: str | None = typer.Option(None, "--delimiter", help="CSV delimiter."),
+    encoding: str | None = typer.Option(None, "--encoding", help="Encoding of CSV and JSON."),
 ) -> None:
-    """Test a small sample file against its contract, without Spark and Java.
+    """Check sample files against a contract, without Spark and Java.
 
-    Reads CSV, JSON (objects by line, or one array) and Parquet, text as the contract's only server says it
-    is written. A value that is none of its column's type is a failure with its
-    line. What only the whole table can show (row counts, relationships, freshness, SQL rules) is listed as
-    not tested; keys and shares are tested within the sample. Without =OBJECT a file belongs to the object
-    of its name, or to the only one.
+    Reads CSV, JSON (lines or one array) and Parquet; text options are those of the contract's only
+    server. A value that does not fit its column's type fails with its line number. Row counts,
+    relationships, freshness and SQL rules need the whole table and are listed as not tested; keys and
+    shares are tested within the sample. Without =OBJECT, a file is matched to the object of its name, or
+    to the only one.
 
-    Exit codes: 0 kept, 1 an error-level check failed, 2 a file or option cannot be understood or an extra is
-    missing, 3 something could not be read or measured.
+    Exit codes: 0 passed, 1 an error-level check failed, 2 invalid file or option, or an extra is missing,
+    3 something could not be read or measured.
 
     Example: dq sample orders.odcs.yaml samples/orders.csv
     """

@@ -33,22 +33,22 @@ _MOST = 6
 
 @app.callback()
 def _group() -> None:
-    """Look at schedules: when a cron or a contract is due, and what it is called elsewhere."""
+    """Preview and convert schedules: next due times of a cron expression or a contract."""
 
 
 @app.command("next")
 def following(
     expression: str = typer.Argument(help="The cron expression, quoted."),
-    tz: str = typer.Option("UTC", "--tz", help="IANA zone of the expression."),
-    after: str = typer.Option(None, "--after", help="Strictly after this instant; now by default."),
-    count: int = typer.Option(5, "--count", min=1, max=10_000, help="How many instants."),
-    dst: DstPolicy = typer.Option(None, "--dst", help="What a time inside a clock change means."),
-    dialect: Dialect = typer.Option(Dialect.UNIX, "--dialect", help="How the expression is to be read."),
+    tz: str = typer.Option("UTC", "--tz", help="IANA time zone of the expression."),
+    after: str = typer.Option(None, "--after", help="Only after this time (default: now)."),
+    count: int = typer.Option(5, "--count", min=1, max=10_000, help="Number of due times."),
+    dst: DstPolicy = typer.Option(None, "--dst", help="How to treat times inside a DST change."),
+    dialect: Dialect = typer.Option(Dialect.UNIX, "--dialect", help="Cron dialect of the expression."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Print the next instants at which a schedule is due, in UTC, or the one thing that is wrong with it.
+    """Print the next due times of a cron expression in UTC, or its error.
 
-    Exit codes: 0 printed, 2 the expression or its zone cannot be understood.
+    Exit codes: 0 printed, 2 invalid expression or time zone.
 
     Example: dq schedule next '30 2 * * *' --tz America/New_York --after 2026-03-07T12:00:00Z
     """
@@ -72,14 +72,14 @@ def following(
 
 @app.command()
 def explain(
-    contract: Path = typer.Argument(help="The contract's file."),
-    after: str = typer.Option(None, "--after", help="Strictly after this instant; now by default."),
-    count: int = typer.Option(10, "--count", min=1, max=1_000, help="How many deliveries of each promise."),
+    contract: Path = typer.Argument(help="Contract file."),
+    after: str = typer.Option(None, "--after", help="Only after this time (default: now)."),
+    count: int = typer.Option(10, "--count", min=1, max=1_000, help="Number of deliveries per SLO."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Show the next deliveries that a contract promises: due, breach, partitions, special nights, calendar.
+    """Show the next deliveries a contract promises: due, breach, partitions, clock changes, calendar.
 
-    Exit codes: 0 shown, 3 something of it could not be read.
+    Exit codes: 0 shown, 3 something could not be read.
 
     Example: dq schedule explain orders.odcs.yaml
     """
@@ -119,17 +119,17 @@ def _describe(deliveries: DeliverySchedule) -> None:
 
 @app.command("convert")
 def converted(
-    expression: str = typer.Argument(help="Five fields of cron, or cron(...) of EventBridge, quoted."),
-    tz: str = typer.Option("UTC", "--tz", help="IANA zone of the expression."),
-    after: str = typer.Option(None, "--after", help="Compare from this instant on; from now by default."),
+    expression: str = typer.Argument(help="Five cron fields, or an EventBridge cron(...), quoted."),
+    tz: str = typer.Option("UTC", "--tz", help="IANA time zone of the expression."),
+    after: str = typer.Option(None, "--after", help="Compare from this time on (default: now)."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Write a unix cron for EventBridge, or a cron(...) of EventBridge for unix, with both readings.
+    """Convert a cron expression between unix and EventBridge, and compare both.
 
-    Where the two differ on nights of clock changes within two years, that is printed. What the other cannot
-    say is refused.
+    Prints where the two differ during clock changes in the next two years. Expressions that cannot be
+    converted are rejected.
 
-    Exit codes: 0 converted, 2 it is no schedule or cannot be said.
+    Exit codes: 0 converted, 2 invalid expression, or no equivalent.
 
     Example: dq schedule convert '0 6 1 * 1' --tz Europe/Berlin
     """

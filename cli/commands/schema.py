@@ -9,20 +9,23 @@ from dq.operations.output_schemas import json_schema
 
 
 def command(
-    of: str = typer.Argument(
-        "extension", help="Of what: contract, policy, …, or a command such as 'status'."
-    ),
+    of: str = typer.Argument("extension", help="contract, policy, …, or a command, e.g. 'status'."),
 ) -> None:
-    """Print a JSON Schema, for editors and for programs that read what dq prints.
+    """Print a JSON Schema, for editors and for programs that read dq's output.
 
-    contract: what dq adds to a contract, each value in its place; for editors, beside the official schema
-    of ODCS (see docs/how-to/editor.md).
+    contract: what dq adds to a contract, each value in its place; for editors, next to the official ODCS
+    schema (see docs/how-to/editor.md).
+
     extension: one custom property of dq: delivery, dataset, scope or route.
-    findings: what 'dq validate --format json' prints.
+
+    findings: the output of 'dq validate --format json'.
+
     policy: the registry's dq-policy.yaml.
-    subscription: a file below the registry's folder subscriptions.
-    Any other command that has --format json: what it prints then, such as 'dq schema status'. Further keys
-    may come with a later version; none goes or changes its meaning but with a new major one.
+
+    subscription: a file in the registry's folder subscriptions.
+
+    Any other command with --format json: its output, e.g. 'dq schema status'. Later versions may add keys;
+    removals and changes need a new major version.
 
     Example: dq schema contract > .vscode/dq.schema.json
     """

@@ -11,23 +11,23 @@ from dq.operations.incidents import SilenceOutcome, silence
 
 def command(
     what: str = typer.Argument(
-        None, help="Pattern over contract/object/promise, such as 'orders' or 'sales-*/*/daily', or an id."
+        None, help="Pattern of contract/object/slo, e.g. 'orders' or 'sales-*/*/daily', or an incident id."
     ),
-    length: str = typer.Option(None, "--for", help="For how long, such as 2h or 3d."),
-    reason: str = typer.Option(None, "--reason", help="Why."),
-    by: str = typer.Option(None, "--by", help="Who wants it; the user of this machine by default."),
-    end: bool = typer.Option(False, "--end", help="End the silences of this pattern, or over this incident."),
+    length: str = typer.Option(None, "--for", help="Duration, e.g. 2h or 3d."),
+    reason: str = typer.Option(None, "--reason", help="Reason."),
+    by: str = typer.Option(None, "--by", help="Who silences it (default: the current user)."),
+    end: bool = typer.Option(False, "--end", help="End the silences with this pattern, or of this incident."),
     channel: str = CHANNEL,
     as_of: str = output.AS_OF,
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Let nobody be told of new incidents for a while; without arguments, show what is silenced now.
+    """Mute notifications for new incidents. Without arguments, list active silences.
 
-    Everything is judged and kept as ever. What is still open when the silence ends is told then. The end of
-    what was told before is told at once. Of '(platform)', where dq tells what it cannot see itself, only a
-    pattern that names it is silent.
+    Evaluation and history continue. Incidents that are still open when the silence ends are notified
+    then. Resolutions of incidents that were already notified are sent immediately. '(platform)', under
+    which dq reports its own outages, is muted only by a pattern that names it.
 
-    Exit codes: 0 done, 2 a mistake, or there is nothing to end, 4 an alert could not be delivered.
+    Exit codes: 0 done, 2 invalid options, or no silence to end, 4 an alert could not be delivered.
 
     Example: dq incidents silence 'sales-*' --for 2h --reason 'the lake moves' --by ana
     """

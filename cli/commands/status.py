@@ -73,17 +73,19 @@ _DRAWN = 30
 
 def command(
     paths: list[Path] = PATHS,
-    by: Grouping = typer.Option(Grouping.PROMISE, "--by", help="One line for each promise, or for many."),
+    by: Grouping = typer.Option(
+        Grouping.PROMISE, "--by", help="Group the lines: one per SLO, product, domain, …"
+    ),
     product: str = typer.Option(None, "--product", help="Only this data product, or contract by its key."),
-    domain: str = typer.Option(None, "--domain", help="Only the contracts of this domain."),
+    domain: str = typer.Option(None, "--domain", help="Only contracts of this domain."),
     as_of: str = output.AS_OF,
     format: output.PageFormat = output.PAGE_FORMAT,
 ) -> None:
-    """Show how the promises stand: deliveries, error budgets, failed checks, open incidents.
+    """Show SLO status, error budgets, failed checks and open incidents.
 
-    Each promise has its share of cycles in time, its budget in whole misses, the run that lasts, the trend
-    against the window before, when deliveries usually come, and for how much of the time the newest one that
-    was due was there.
+    For each SLO: share of deliveries on time, error budget in misses, current streak, trend against the
+    window before, usual arrival time, and share of the time in which the newest due delivery was
+    available.
 
     Exit codes: 0 shown, 2 no such product or domain, 3 something could not be read.
 

@@ -16,16 +16,16 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Keep the state in order: its schema, its soundness, its size, a copy for others."""
+    """Maintain the state store: schema, integrity, retention, export."""
 
 
 @app.command()
 def upgrade(format: output.Format = output.FORMAT) -> None:
-    """Bring the schema of the state store to that of this dq, in one transaction.
+    """Upgrade the schema of the state store to this version of dq, in one transaction.
 
-    Every command does so when it opens the store; this one says what it did.
+    Every command does this when it opens the store; this command reports it.
 
-    Exit codes: 0 it has the schema of this dq, 3 it cannot be used, or is a newer dq's.
+    Exit codes: 0 up to date, 3 the store cannot be used, or belongs to a newer dq.
 
     Example: dq store upgrade
     """
@@ -39,9 +39,9 @@ def upgrade(format: output.Format = output.FORMAT) -> None:
 
 @app.command()
 def check(format: output.Format = output.FORMAT) -> None:
-    """Look whether the stored history of deliveries agrees with itself, and with its database.
+    """Verify the integrity of the stored delivery history.
 
-    Exit codes: 0 it does, 1 it does not, 3 it cannot be read.
+    Exit codes: 0 consistent, 1 inconsistent, 3 the store could not be read.
 
     Example: dq store check
     """
@@ -58,16 +58,16 @@ def check(format: output.Format = output.FORMAT) -> None:
 @app.command()
 def prune(
     keep: str = typer.Option(
-        "400d", "--keep", help="How long deliveries and incidents are kept; 400d at least."
+        "400d", "--keep", help="Age from which deliveries and incidents are deleted; at least 400d."
     ),
     as_of: str = output.AS_OF,
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Remove deliveries that are older than a time, and keep how many of each month ended how.
+    """Delete deliveries older than a given age, keeping monthly counts by outcome.
 
-    Incidents that ended longer ago go with all that was said of them, and silences that were over by then.
-    Deliveries that can still change stay, and so do open incidents and those with a message that waits to be
-    sent. What was published goes too; published anew, it would be news. Nothing else removes history.
+    Also deletes incidents resolved before that time with their notifications, expired silences, and
+    publications; a partition published again after that counts as new. Keeps deliveries that can still
+    change, open incidents, and incidents with undelivered alerts. Nothing else deletes history.
 
     Exit codes: 0 done.
 
@@ -87,12 +87,12 @@ def prune(
 
 @app.command("export")
 def exported(
-    folder: Path = typer.Argument(help="The folder for the files; made where there is none."),
+    folder: Path = typer.Argument(help="Output folder; created if missing."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Write the history of deliveries as Parquet, one file for each table, for other tools.
+    """Export the delivery history as Parquet, one file per table.
 
-    Exit codes: 0 written, 2 pyarrow is not installed, 3 the folder cannot be written to.
+    Exit codes: 0 written, 2 pyarrow is not installed, 3 the folder is not writable.
 
     Example: dq store export history
     """

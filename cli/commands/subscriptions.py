@@ -17,19 +17,21 @@ _HEADER = ("contract", "consumer", "columns", "since", "until", "state")
 
 
 def command(
-    path: Path = typer.Argument(Path(), help="A folder or file of the registry; the working folder."),
-    contract: str = typer.Option(None, "--contract", help="Only those of this contract, by its id."),
-    team: str = typer.Option(None, "--team", help="Only those of this consumer."),
-    within: str = typer.Option(None, "--within", help="Only those that end within this time, such as 30d."),
+    path: Path = typer.Argument(Path(), help="Folder or file of the registry (default: the working folder)."),
+    contract: str = typer.Option(None, "--contract", help="Only subscriptions to this contract, by its id."),
+    team: str = typer.Option(None, "--team", help="Only subscriptions of this team."),
+    within: str = typer.Option(
+        None, "--within", help="Only subscriptions that end within this time, e.g. 30d."
+    ),
     as_of: str = output.AS_OF,
     format: output.PageFormat = output.PAGE_FORMAT,
 ) -> None:
-    """List who consumes what, since when and until when.
+    """List the consumers of data products and their terms.
 
-    With --within, those that are active and end within that time. Whether a subscription is used, dq cannot
-    tell: it does not see who reads the data.
+    With --within, lists active subscriptions that end within that time. dq does not see who reads the
+    data, so it cannot tell whether a subscription is used.
 
-    Exit codes: 0 listed, 2 an option cannot be understood, 3 a subscription cannot be read.
+    Exit codes: 0 listed, 2 invalid options, 3 a subscription could not be read.
 
     Example: dq subscriptions --within 30d
     """

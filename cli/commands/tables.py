@@ -14,18 +14,17 @@ from dq.operations.runtime.context import here
 
 def command(
     paths: list[Path] = PATHS,
-    server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    server: str = typer.Option(None, "--server", help="Server to use if the contract has more than one."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Look at the metadata of every table: files, rows, NULLs, newest file, columns and types.
+    """Inspect table metadata: files, rows, NULLs, newest file, columns and types.
 
-    Without Spark, and without a read of any row: rows, NULLs and columns come from the footers of Parquet
-    files, and from the logs of Delta and Iceberg. Of other formats, and where no file is, the files are only
-    listed: how many they are and when the newest was written. What was seen is kept in the store, so that a
-    table whose files and contract are the same costs a listing. What is not certain is unknown, and never
-    fine.
+    Reads no rows and needs no Spark: rows, NULLs and columns come from Parquet footers and from Delta and
+    Iceberg logs. For other formats, files are listed: their number and the newest write. Results are
+    cached in the store, so that an unchanged table costs one listing. What is uncertain is reported as
+    unknown.
 
-    Exit codes: 0 no column or type that was seen is other than promised, 1 some are, 3 something is unknown.
+    Exit codes: 0 all known columns and types match the contracts, 1 some differ, 3 something is unknown.
 
     Example: dq tables registry --format json
     """

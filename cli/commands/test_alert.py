@@ -12,17 +12,17 @@ from dq.operations.incidents import send_test_alert
 
 
 def command(
-    contract: Path = typer.Argument(None, help="A contract or a folder; its routes are tested."),
-    channel: str = typer.Option(None, "--channel", help="One route instead, such as slack:#sales-data."),
+    contract: Path = typer.Argument(None, help="Contract file or folder whose routes are tested."),
+    channel: str = typer.Option(None, "--channel", help="Test this channel instead, e.g. slack:#sales-data."),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Send one message, marked as a test, through each route of a contract, or through one channel.
+    """Send a test alert through each route of a contract, or one channel.
 
-    Where a channel can change its message, the test is ended at once. No incident is opened, and the store is
-    not touched.
+    On channels that can edit messages, the test is resolved immediately. No incident is opened and
+    nothing is stored.
 
-    Exit codes: 0 all arrived, 2 there is no such channel, 3 a contract cannot be read, 4 something did not
-    arrive.
+    Exit codes: 0 all delivered, 2 no such channel, 3 a contract could not be read, 4 a test alert was not
+    delivered.
 
     Example: dq incidents test orders.odcs.yaml
     """

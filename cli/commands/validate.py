@@ -20,34 +20,36 @@ from dq.validators.reports import report as report_of
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; the working folder by default."
-    ),
-    format: str = typer.Option("text", "--format", help=f"How to report: {', '.join(names())}."),
+    paths: list[Path] = typer.Argument(None, help="Contract files or folders (default: the working folder)."),
+    format: str = typer.Option("text", "--format", help=f"Output format: {', '.join(names())}."),
     report: list[str] = typer.Option(
-        None, "--report", help="One more report, into a file: FORMAT=FILE. May be given several times."
+        None, "--report", help="Also write a report to a file, FORMAT=FILE; repeatable."
     ),
-    policy: Path = typer.Option(None, "--policy", help="Another policy than the registry's dq-policy.yaml."),
+    policy: Path = typer.Option(
+        None, "--policy", help="Policy file (default: the registry's dq-policy.yaml)."
+    ),
     base: str = typer.Option(
-        None, "--base", help="Judge only what differs from this Git reference, and whom the changes break."
+        None, "--base", help="Validate changes since this Git reference, and their effect on consumers."
     ),
     mode: str = typer.Option(
         None,
         "--mode",
-        help="With --base: whom a change may not break: FORWARD (readers), BACKWARD (writers), FULL, NONE.",
+        help="With --base, compatibility mode: FORWARD (protect readers), BACKWARD (writers), FULL, NONE.",
     ),
     official: bool = typer.Option(
-        False, "--official", help="Ask the official JSON Schema of ODCS too; needs the extra 'official'."
+        False,
+        "--official",
+        help="Also validate against the official ODCS JSON Schema; needs the extra 'official'.",
     ),
 ) -> None:
-    """Find every mistake in contracts that can be seen without their data.
+    """Validate contracts: lint, policy and, with --base, breaking changes.
 
-    Needs no Java and no network. All findings come at once, each with its line, its reason and its mend;
-    'dq explain RULE' tells more about one. With --base, contracts that the branch did not touch are not
-    read, and policy and waivers are the base's; where the branch changes them, the stricter of both holds.
+    Needs no data, Java or network. All findings are reported at once, with location, reason and fix; 'dq
+    explain RULE' shows details. With --base, only contracts changed since that Git reference are read,
+    and the policy and waivers of the base apply; if the branch changes them, the stricter of both
+    applies.
 
-    Exit codes: 0 nothing that blocks, 1 errors were found, 2 the policy or an option cannot be understood,
-    3 a path cannot be read.
+    Exit codes: 0 no errors, 1 errors found, 2 invalid policy or option, 3 unreadable path.
 
     Example: dq validate registry --report sarif=dq.sarif
     """

@@ -28,33 +28,33 @@ def command(
     paths: list[Path] = PATHS,
     as_of: str = output.AS_OF,
     since: str = typer.Option(
-        None, "--since", help="Where an SLO begins that was never watched; now by default."
+        None, "--since", help="Start time of SLOs that were never evaluated (default: now)."
     ),
     every: str = typer.Option(
-        None, "--every", help="Go on for ever, with this pause between ticks, such as 1m."
+        None, "--every", help="Run continuously with this interval between ticks, e.g. 1m."
     ),
-    server: str = typer.Option(None, "--server", help="The server to look at, where a contract has several."),
+    server: str = typer.Option(None, "--server", help="Server to use if a contract has more than one."),
     channel: str = CHANNEL,
     trust_clock: bool = typer.Option(
-        False, "--trust-clock", help="Judge although the clock went back, or the database's says otherwise."
+        False, "--trust-clock", help="Run even if the clock moved backwards or differs from the database's."
     ),
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Judge every delivery that came due, open and resolve incidents, and send what has to be told.
+    """Evaluate due deliveries, open and resolve incidents, and send alerts.
 
-    Needs no Java: deliveries are judged from receipts, markers, commits and files. One run is one tick;
-    run it from any scheduler every few minutes, or with --every. Two at once are safe, and a run that was
-    killed is made good by the next one.
+    Needs no Java: deliveries are evaluated from receipts, markers, table commits and files. One run is
+    one tick; run it from a scheduler every few minutes, or with --every. Concurrent runs are safe, and a
+    killed run is completed by the next one. With --every, a temporary outage of store or storage affects
+    only its own ticks.
 
-    With --every, a store or a file that is gone for a moment costs its ticks alone.
+    Evaluates nothing and exits with 3 if the clock moved backwards, was changed while the machine was
+    running, or differs from the database server's.
 
-    A tick before the last one, or by a clock from which a database server's differs, or one that was set
-    while the machine was running, judges nothing: exit code 3.
+    A contract that cannot be read, or whose location is unknown, is a finding and does not stop the
+    others.
 
-    A contract that cannot be read, or whose place cannot be known, stops no other: it is a finding.
-
-    Exit codes: 0 all in order, 1 a delivery is missing, 2 a channel is not set up, 3 something could not be
-    read, 4 an alert could not be delivered.
+    Exit codes: 0 no incidents, 1 a delivery is missing, 2 a channel is not configured, 3 something could
+    not be read, 4 an alert could not be delivered.
 
     Example: dq watch registry --every 1m
     """
