@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access import files
-from dq.contracts.access.files import Absent, FileRefused, Found, read, shown
+from dq.contracts.access.files import Absent, FileRefused, Found, parts, read, shown
 from dq.contracts.model import Identity, identity
 from dq.contracts.outcome import UsageError
 from dq.contracts.subscriptions import Subscription
@@ -23,7 +23,7 @@ from dq.portal.contracts import NO_EDGES, NOT_ASKED, Card, Problem, VersionHisto
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
 from dq.portal.output import OWN, Crew, KeptContract, PortalRequest, PortalSummary, Site, SiteState
-from dq.portal.pages import PageJob, Screens, paths_of
+from dq.portal.pages import PageJob, Screens
 from dq.portal.product import Summary
 from dq.portal.store_queries import IncidentFacts
 
@@ -34,37 +34,25 @@ _BATCH = 250
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """The products whose pages are made anew, and of the others the rows and paths that stay. `inputs` are
-    the hashes of what pages are made from, by file."""
+    """The products whose pages are made anew, and the rows of the others. `inputs` are the hashes of what
+    pages are made from, by file."""
 
     jobs: Sequence[PageJob]
     kept: Mapping[str, Summary]
-    kept_paths: Sequence[str]
     inputs: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The contract files by name, what the system says of each, and their cards in the same order."""
+def read_cards(
+    request: PortalRequest, files: Mapping[str, Found], before: SiteState, crew: Crew
+) -> Sequence[Card]:
+    """A card of each contract file, in order; of several that are one contract, one may be it.
 
-    files: Mapping[str, Found]
-    looks: Mapping[str, str]
-    cards: Sequence[Card]
-
-
-def read_cards(request: PortalRequest, before: SiteState, crew: Crew) -> Read:
-    """The contracts, each with a card; of several that are one contract, one may be it.
-
-    What was read for the last build is read again only where the system says that the file was written.
+    The card of the last build is kept for a file that holds the same bytes.
     """
-    files = {str(file): file for file in contracts.contract_files(request.paths)}
-    looks = dict(zip(files, contracts.identities(list(files.values())), strict=True))
     kept = {
         name: one.card
         for name, one in before.contracts.items()
-        if name in files
-        and one.card.readable
-        and ((one.look and one.look == looks[name]) or one.card.digest == contracts.file_digest(files[name]))
+        if name in files and one.card.readable and one.card.digest == contracts.file_digest(files[name])
     }
     new = [file for name, file in files.items() if name not in kept]
     made: dict[str, Card] = {}
@@ -74,7 +62,7 @@ def read_cards(request: PortalRequest, before: SiteState, crew: Crew) -> Read:
         made |= {one.file: one for one in some}
         request.progress("contracts", len(made), len(new))
     cards = [kept.get(name) or made[name] for name in files]
-    return Read(files, looks, _with_own_pages(_settled(cards, request)))
+    return _with_own_pages(_settled(cards, request))
 
 
 def _settled(cards: Sequence[Card], request: PortalRequest) -> Iterator[Card]:
@@ -102,7 +90,8 @@ def _with_own_pages(cards: Iterable[Card]) -> list[Card]:
 
 def plan(
     held: Site,
-    read: Read,
+    files: Mapping[str, Found],
+    cards: Sequence[Card],
     incidents: Sequence[IncidentFacts],
     moved: set[str] | None,
     before: SiteState,
@@ -112,27 +101,24 @@ def plan(
     """What to do. `moved` are the keys of which the store may know something new, None for all."""
     jobs: list[PageJob] = []
     kept: dict[str, Summary] = {}
-    paths: list[str] = []
     inputs: dict[str, str] = {}
-    for job in _jobs(read.cards, read.files, incidents, request, versions):
+    for job in _jobs(cards, files, incidents, request, versions):
         name = job.card.file
         inputs[name] = _hash(job)
         old = before.contracts.get(name)
-        pages = paths_of(job.card)
         still = (
             old is not None
             and moved is not None
             and old.inputs == inputs[name]
             and job.card.key not in moved
             and _right(old.summary, before.built, request.now)
-            and all(map(held.has, pages))
+            and all(map(held.has, pages.paths_of(job.card)))
         )
         if old is not None and still:
             kept[name] = old.summary
-            paths += pages
         else:
             jobs.append(job)
-    return SitePlan(jobs, kept, paths, inputs)
+    return SitePlan(jobs, kept, inputs)
 
 
 def _right(summary: Summary, built: str, now: datetime) -> bool:
@@ -146,17 +132,9 @@ def _hash(job: PageJob) -> str:
     beside = [(str(file), digest) for file, digest in job.beside]
     incidents = [(one.incident.id, one.incident.revision, one.messages) for one in job.incidents]
     consumers = [one.model_dump_json() for one in job.consumers]
-    said = (
-        job.card.digest,
-        job.card.key,
-        job.card.problems,
-        job.edges,
-        beside,
-        incidents,
-        consumers,
-        job.versions,
-    )
-    return contracts.fingerprint((said, sorted(job.linked.items())))
+    card, linked = (job.card.digest, job.card.key, job.card.problems), sorted(job.linked.items())
+    inputs = (card, job.edges, beside, incidents, consumers, job.versions, linked)
+    return sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _jobs(
@@ -244,37 +222,37 @@ def _nothing_collected() -> Iterator[None]:
 
 def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     with _nothing_collected():
-        before, unfinished = output.load(held), held.planned()
+        before = output.load(held)
         made_by = f"{pages.templates_digest()} {request.tick}"
         if before.made_by != made_by:
-            # Pages are made otherwise now; what was there is known, so that it can be removed.
-            before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
-        read = read_cards(request, before, crew)
-        told = histories(held, request, read.files, read.cards, crew)
+            # Pages are made differently now.
+            before = SiteState(files=before.files, changes=before.changes, seen=before.seen)
+        files = {str(file): file for file in contracts.contract_files(request.paths)}
+        cards = read_cards(request, files, before, crew)
+        told = histories(held, request, files, cards, crew)
         with request.store.read() as tx:
             watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
             incidents = store_queries.stored_incidents(tx, request.now - KEPT_FOR, request.as_of)
             marks = store_queries.watermarks(tx)
             moved = store_queries.changed_since(tx, before.marks, marks)
-        made = plan(held, read, incidents, moved, before, request, told.of)
-    held.plan([*made.kept_paths, *(path for job in made.jobs for path in pages.paths_of(job.card))])
-    rows = _written(held, crew, made, read.cards, request)
+        made = plan(held, files, cards, incidents, moved, before, request, told.of)
+        _begin(held, before, made)
+    rows = _written(held, crew, made, cards, request)
     with _nothing_collected():
-        cards = [row.card for row in rows]
-        noted = output.changed(before, cards, request.now.isoformat())
-        shown = Screens(held, rows, incidents, watcher, before)
+        shown_cards = [row.card for row in rows]
+        noted = output.changed(before, shown_cards, request.now.isoformat())
+        shown = Screens(held, rows, incidents, watcher)
         waivers = None if request.waivers is None else [asdict(one) for one in request.waivers]
         shown.write(noted, told.of, waivers)
-        held.clear([*before.paths, *unfinished])
+        held.clear(before.files)
         after = SiteState(
             made_by,
             request.now.isoformat(),
             marks,
-            {row.card.file: _kept(row, made, before, read.looks[row.card.file]) for row in rows},
-            shown.hashes,
+            {row.card.file: KeptContract(row.card, row.summary, made.inputs[row.card.file]) for row in rows},
             sorted(held.paths),
             noted,
-            output.seen(before, cards),
+            output.seen(before, shown_cards),
         )
         output.save(held, after)
     return PortalSummary(
@@ -291,11 +269,19 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     )
 
 
+def _begin(held: Site, before: SiteState, made: SitePlan) -> None:
+    """List the pages that this build is about to write: if it is killed, the next one knows of them."""
+    for job in made.jobs:
+        before.files += pages.paths_of(job.card)
+    if made.jobs:
+        output.save(held, before)
+
+
 def _written(
     held: Site, crew: Crew, made: SitePlan, cards: Sequence[Card], request: PortalRequest
 ) -> list[ProductRow]:
     """The rows of all products, once the pages of those that changed are there."""
-    held.keep(made.kept_paths)
+    held.paths.update(path for one in cards if one.file in made.kept for path in pages.paths_of(one))
     summaries, changed = dict(made.kept), dict[str, Problem]()
     for some in pages.write(
         held, made.jobs, request.store_url, request.now, request.as_of, request.tick, crew
@@ -305,14 +291,6 @@ def _written(
         request.progress("pages of products", len(summaries) - len(made.kept), len(made.jobs))
     given = (one.refused(changed[one.file]) if one.file in changed else one for one in cards)
     return [ProductRow(card, summaries[card.file]) for card in given]
-
-
-def _kept(row: ProductRow, made: SitePlan, before: SiteState, look: str) -> KeptContract:
-    file = row.card.file
-    old = before.contracts.get(file)
-    if old is not None and file in made.kept and old.card == row.card and old.look == look:
-        return old
-    return KeptContract(row.card, row.summary, made.inputs[file], look)
 
 
 _KINDS = {
@@ -359,14 +337,14 @@ class _PortalHandler(BaseHTTPRequestHandler):
         name = unquote(urlsplit(self.path).path, errors="replace").lstrip("/")
         name = f"{name}index.html" if name == "" or name.endswith("/") else name
         try:
-            parts = files.parts(name)
-            if parts[0] == OWN:
+            way = parts(name)
+            if way[0] == OWN:
                 raise Absent("It is the portal's own.", "")
-            body = read(Found(self.server.root, "/".join(parts)), limit=_LARGEST)
+            body = read(Found(self.server.root, "/".join(way)), limit=_LARGEST)
         except (FileRefused, OSError):
             self._say(HTTPStatus.NOT_FOUND, b"There is no such page.\n")
             return
-        self._say(HTTPStatus.OK, body, _KINDS.get(parts[-1].rpartition(".")[2], "application/octet-stream"))
+        self._say(HTTPStatus.OK, body, _KINDS.get(way[-1].rpartition(".")[2], "application/octet-stream"))
 
     do_HEAD = do_GET  # noqa: N815  # the library's name
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import stat
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,12 +10,9 @@ from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
-from time import time_ns
 from typing import Any
 
-from dq.contracts.access import files
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import MAX_BYTES, FileRefused, Found, read
 from dq.contracts.lineage import LineageOutline, inputs_of, outline
@@ -39,11 +35,6 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 # Beside the list of all domains, `index`.
 _NONE = "none-"
 _TAIL = re.compile(r"-[0-9a-f]{8}")
-
-
-def fingerprint(value: object) -> str:
-    """A short hash of what a page is made from, by its `repr`."""
-    return sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def slug(name: str) -> str:
@@ -272,46 +263,11 @@ def product_graph(cards: Iterable[Card]) -> Mapping[str, Edges]:
 
 REFUSED = "refused"
 """Instead of the digest of a file that could not be read."""
-_A_MOMENT = 3_000_000_000
-# File systems count time in steps of two seconds at most.
 
 
 def contract_files(paths: Iterable[Path]) -> tuple[Found, ...]:
     """The contract files at or below the paths. Raises Unreadable as `discover` does."""
     return discover(paths).contracts
-
-
-def identities(found: Sequence[Found]) -> list[str]:
-    """What changes of each file whenever it is written, so that one with the same need not be read again.
-
-    It is empty where the system does not tell, and for a file that was written a moment ago: it may be
-    written once more within the same tick of the file system's clock.
-    """
-    since = time_ns() - _A_MOMENT
-    told: list[str] = []
-    for (root, *below), group in groupby(found, key=_folder):
-        here = list(group)
-        try:
-            with files.open_folder(root, below) as held:
-                told += [_identity(held, file.name.rpartition("/")[2], since) for file in here]
-        except OSError:
-            told += [""] * len(here)
-    return told
-
-
-def _folder(file: Found) -> tuple[Any, ...]:
-    return file.root, *file.name.split("/")[:-1]
-
-
-def _identity(folder: files.Folder, name: str, since: int) -> str:
-    try:
-        seen = files.look(folder, name)
-    except OSError:
-        return ""
-    # Whoever gives a file its old time back changes the time at which the system noted that.
-    if not stat.S_ISREG(seen.st_mode) or max(seen.st_mtime_ns, seen.st_ctime_ns) >= since:
-        return ""
-    return f"{seen.st_dev}-{seen.st_ino}-{seen.st_size}-{seen.st_mtime_ns}-{seen.st_ctime_ns}"
 
 
 def file_digest(file: Found) -> str:

@@ -50,15 +50,13 @@ class Chain:
     older: bool = False
     settled: str = ""
     uncommitted: VersionChange | None = None
-    line: str = ""
-    """It as it stands in the file, as long as it is that."""
 
     def grow(self, step: FileStep) -> None:
         """Adds what one commit did."""
         self.links.append(ChainLink(step))
         self.older = self.older or len(self.links) > _MOST
         del self.links[:-_MOST]
-        self.settled = self.line = ""
+        self.settled = ""
 
 
 @dataclass(slots=True)
@@ -102,7 +100,7 @@ def histories(
         except DqError as error:
             problems.append(error)
         found |= {card.file: VersionHistory(unknown=reason) for card in some}
-    held.keep_for_later(_NAME, "\n".join(_lines(after)).encode())
+    held.keep(_NAME, "\n".join(_lines(after)))
     return Histories(found, problems)
 
 
@@ -139,7 +137,6 @@ def _apply(chains: dict[str, Chain], commit: CommitChanges, identities: Mapping[
         source = moved.get(one.path)
         if source is not None:
             chains[one.path] = left[source.path]
-            chains[one.path].line = ""
             if source.before != one.after:
                 chains[one.path].grow(FileStep(source.before, one.after, commit.time))
             continue
@@ -227,7 +224,6 @@ def _job(file: Found, card: Card, chain: Chain) -> FileSteps:
 def _note(chain: Chain, job: FileSteps, digest_: str, result: JudgedSteps) -> None:
     found = iter(result.changes)
     chain.links = [one if one.change else replace(one, change=next(found)) for one in chain.links]
-    chain.line = ""
     if job.last:
         chain.uncommitted = result.uncommitted
         chain.settled = digest_ if result.uncommitted is None else ""
@@ -255,17 +251,17 @@ def _load(held: Site) -> dict[str, RegistryChains]:
             if "root" in one:
                 registry = found[one["root"]] = RegistryChains(Head(one["head"], frozenset(one["cut"])))
             else:
-                registry.chains[one["path"]] = _chain(one, line)
+                registry.chains[one["path"]] = _chain(one)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
     return found
 
 
-def _chain(one: dict[str, Any], line: str) -> Chain:
+def _chain(one: dict[str, Any]) -> Chain:
     links = [
         ChainLink(FileStep(*step), contracts.loaded(made) if made else None) for step, made in one["links"]
     ]
-    return Chain(links, one["older"], one["settled"], line=line)
+    return Chain(links, one["older"], one["settled"])
 
 
 def _lines(registries: Mapping[str, RegistryChains]) -> Iterator[str]:
@@ -273,7 +269,7 @@ def _lines(registries: Mapping[str, RegistryChains]) -> Iterator[str]:
     for root, one in registries.items():
         if one.head is not None:
             yield json.dumps({"root": root, "head": one.head.commit, "cut": sorted(one.head.cut)})
-            yield from (chain.line or _line(path, chain) for path, chain in one.chains.items())
+            yield from (_line(path, chain) for path, chain in one.chains.items())
 
 
 def _line(path: str, chain: Chain) -> str:

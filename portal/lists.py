@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any
 
 from dq.alerts.incident import TITLE, Facts
 from dq.contracts.outcome import block, counted, in_json
@@ -165,15 +165,6 @@ def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "l
             path(number - 1) if number > 1 else None,
             path(number + 1) if number < count else None,
         )
-
-
-def made_from(one: ListPage) -> tuple[Any, ...]:
-    """All that such a page is made from."""
-    rows = [
-        (card.title, card.key, card.slug, card.domain, said.state, said.why, said.since)
-        for card, said in ((each.card, each.summary) for each in one.rows)
-    ]
-    return *(getattr(one, name) for name in _PAGE_FIELDS), rows
 
 
 def listing_page(one: ListPage) -> Values:
@@ -365,7 +356,6 @@ def _filter(name: str, label: str, options: Sequence[tuple[str, str]]) -> Values
 
 Shelf = tuple[str, bytes]
 """A file's name and what it holds."""
-T = TypeVar("T")
 
 
 def shelf_of(word: str) -> str:
@@ -389,16 +379,13 @@ class _WordShelf:
     last: int = -1
 
 
-def word_shelves(rows: Iterable[ProductRow], wanted: Collection[str] | None = None) -> Iterator[Shelf]:
-    """The files of words; only those of the wanted beginnings of two letters where they are given."""
+def word_shelves(rows: Iterable[ProductRow]) -> Iterator[Shelf]:
+    """The files of words."""
     found: dict[str, _WordShelf] = defaultdict(_WordShelf)
     for place, one in enumerate(rows):
         shown = ""
         for entry in _entries(one.card):
-            start = entry[1:3]
-            if wanted is not None and start not in wanted:
-                continue
-            shelf = found[start]
+            shelf = found[entry[1:3]]
             if shelf.last != place:
                 shelf.last, shown = place, shown or _shown(one.card)
                 shelf.products.append(shown)
@@ -408,29 +395,19 @@ def word_shelves(rows: Iterable[ProductRow], wanted: Collection[str] | None = No
         yield _script(shelf_of(start), f'{{"p":[{",".join(shelf.products)}],"w":{in_json(words)}}}')
 
 
-def words_between(old: ProductRow | None, new: ProductRow | None) -> set[str]:
-    """The beginnings of words of which the files change with a product; None for one that is not there."""
-    return {entry[1:3] for entry in _between(old, new, lambda one: _entries(one.card))}
-
-
 def _entries(card: Card) -> list[str]:
     return card.words.split() if card.readable else []
 
 
-def filter_shelves(rows: Iterable[ProductRow], wanted: Collection[str] | None = None) -> Iterator[Shelf]:
-    """The files of the filters; only the wanted ones where they are given."""
+def filter_shelves(rows: Iterable[ProductRow]) -> Iterator[Shelf]:
+    """The files of the filters."""
     found: dict[str, list[str]] = defaultdict(list)
     for one in rows:
+        shown = _shown(one.card)
         for name, value in _values(one):
-            if wanted is None or filter_shelf(name, value) in wanted:
-                found[filter_shelf(name, value)].append(_shown(one.card))
+            found[filter_shelf(name, value)].append(shown)
     for shelf, products in sorted(found.items()):
         yield _script(shelf, f'{{"p":[{",".join(products)}]}}')
-
-
-def filters_between(old: ProductRow | None, new: ProductRow | None) -> set[str]:
-    """The names of the filters' files that change with a product; None for one that is not there."""
-    return {filter_shelf(*value) for value in _between(old, new, _values)}
 
 
 def _values(one: ProductRow) -> list[tuple[str, str]]:
@@ -438,15 +415,6 @@ def _values(one: ProductRow) -> list[tuple[str, str]]:
     found = [("status", one.state.value), *(("owner", owner) for owner in card.owners[:3])]
     found += [("domain", card.domain)] if card.domain else []
     return found + [("classification", kind) for kind in card.classifications]
-
-
-def _between(
-    old: ProductRow | None, new: ProductRow | None, what: Callable[[ProductRow], Iterable[T]]
-) -> set[T]:
-    """Where a product stands now and did not, or no more; all places where it is shown otherwise now."""
-    before, after = set(what(old) if old else ()), set(what(new) if new else ())
-    alike = old is not None and new is not None and _shown(old.card) == _shown(new.card)
-    return before ^ after if alike else before | after
 
 
 def _shown(card: Card) -> str:

@@ -34,10 +34,11 @@ from dq.store.engine import Store
 
 OWN = ".dq-portal"
 """What makes a folder a portal's own: it holds the lock, and what the last build has written."""
-_LOCK, _PLANNED = "lock", "planned"
+_LOCK = "lock"
 _NEW_FILE = "new-"
 _MOST_KEPT = 1 << 31
-# The pages of what may be gone one day; all others are written by every build.
+_AS_OF = re.compile(rb'<p id="as-of">.*?</p>')
+# Pages of what may be removed one day; all others are written by every build.
 _PAGES = re.compile(
     r"products/[^/]+/(index\.html|status\.json|badge\.svg|incidents\.xml)"
     r"|(incidents|lists(/pages)?|domains(/pages)?)/[^/]+\.html"
@@ -55,8 +56,10 @@ class Site:
     removed: int = 0
     paths: set[str] = field(default_factory=set)
 
-    def put(self, path: str, data: bytes) -> None:
-        """Puts a file there, unless it holds these bytes already.
+    def put(self, path: str, data: bytes, *, keep_as_of: bool = False) -> None:
+        """Put a file there, unless it holds these bytes already.
+
+        `keep_as_of`: a page stays if only the line with the time it is as of would differ.
 
         Raises OutsideFolder where a link lies, and OSError with the name of the file where it cannot be put.
         """
@@ -64,26 +67,22 @@ class Site:
         *below, name = files.parts(path)
         try:
             try:
-                self._put(below, name, data, make=False)
+                self._put(below, name, data, keep_as_of, make=False)
             except FileNotFoundError:
-                self._put(below, name, data, make=True)
+                self._put(below, name, data, keep_as_of, make=True)
         except files.OutsideFolder:
             raise
         except OSError as error:
             # The system names the file beside, which is written first, or none.
             raise OSError(error.errno, error.strerror, str(self.root / path)) from error
 
-    def _put(self, below: list[str], name: str, data: bytes, *, make: bool) -> None:
+    def _put(self, below: list[str], name: str, data: bytes, keep_as_of: bool, *, make: bool) -> None:
         with files.open_folder(self.root, below, make=make) as folder:
-            if _holds(folder, name, data):
+            if _holds(folder, name, data, keep_as_of):
                 self.same += 1
             else:
                 self._place(folder, name, data)
                 self.written += 1
-
-    def keep(self, paths: Iterable[str]) -> None:
-        """Says of files that they are as they should be."""
-        self.paths.update(paths)
 
     def has(self, path: str) -> bool:
         """Whether there is a file of this name."""
@@ -113,30 +112,18 @@ class Site:
                 with suppress(OSError):
                     self.root.joinpath(*below[:depth]).rmdir()
 
-    def plan(self, paths: Iterable[str]) -> None:
-        """Notes what is about to be written, so that the next build knows, should this one be killed."""
-        self.keep_for_later(_PLANNED, "\n".join(sorted(paths)).encode())
-
-    def planned(self) -> list[str]:
-        """What a build that did not end was about to write."""
-        return self.kept(_PLANNED).decode("utf-8", "replace").splitlines()
-
     def kept(self, name: str) -> bytes:
-        """What an earlier build has kept under a name; nothing where there is none."""
+        """What an earlier build kept under this name; empty if it is missing or damaged."""
         with suppress(OSError), files.open_folder(self.root, [OWN]) as folder:
-            return _read(folder, name)
+            digest, _, data = _read(folder, name).partition(b"\n")
+            return data if digest == _digest(data) else b""
         return b""
 
-    def keep_for_next(self, name: str, data: bytes) -> None:
-        """Keeps something for the next build, and forgets what was planned: this build has ended."""
-        self.keep_for_later(name, data)
-        with suppress(OSError), files.open_folder(self.root, [OWN]) as folder:
-            files.remove(folder, _PLANNED)
-
-    def keep_for_later(self, name: str, data: bytes) -> None:
-        """Keeps something for the next build while this one goes on."""
+    def keep(self, name: str, text: str) -> None:
+        """Keep a text for the next build, below its hash."""
+        data = text.encode()
         with files.open_folder(self.root, [OWN], make=True) as folder:
-            self._place(folder, name, data)
+            self._place(folder, name, _digest(data) + b"\n" + data)
 
     def _place(self, folder: files.Folder, name: str, data: bytes) -> None:
         # Written beside the lock, so that nobody publishes what a killed build has left of a file.
@@ -183,16 +170,23 @@ def opened(root: Path) -> Iterator[Site]:
         os.close(held)
 
 
-def _holds(folder: files.Folder, name: str, data: bytes) -> bool:
+def _holds(folder: files.Folder, name: str, data: bytes, keep_as_of: bool) -> bool:
     try:
-        return files.look(folder, name).st_size == len(data) and _read(folder, name) == data
+        if files.look(folder, name).st_size != len(data):
+            return False
+        present = _read(folder, name)
     except OSError:
         return False
+    return present == data or (keep_as_of and _AS_OF.sub(b"", present, 1) == _AS_OF.sub(b"", data, 1))
 
 
 def _read(folder: files.Folder, name: str) -> bytes:
     with open(files.open_file(folder, name), "rb") as file:
         return file.read(_MOST_KEPT)
+
+
+def _digest(data: bytes) -> bytes:
+    return sha256(data).hexdigest().encode()
 
 
 def _number(folder: files.Folder) -> int:
@@ -279,57 +273,46 @@ class PortalSummary:
 
 # What the last build knew: the cards and rows of all products, its files, and what changed of contracts.
 #
-# It is one JSON object a line, below their hash, beside the site's lock. A state that is damaged, or that
-# another dq wrote, is none: then everything is written again, and what lies where pages do and is none
-# goes.
+# It is one JSON value a line, next to the site's lock. A state that is damaged, or that another dq wrote,
+# counts as none: then every page is rendered, and files that look like pages and were not are removed.
 
-_NAME, _FORM = "state.jsonl", 4
+_NAME, _FORM = "state.jsonl", 5
 _CHANGES = 200
-# What of the state stands in its first line as it is.
-_HEAD = ("made_by", "built", "marks", "pages", "paths", "seen")
+# Fields of the state that its first line holds as they are.
+_HEAD = ("made_by", "built", "marks", "files", "seen")
 
 
 @dataclass(slots=True)
 class KeptContract:
-    """One contract of the last build; `inputs` is the hash of all that its page was made from beside the
-    store, `look` what the system said of its file, and `line` all of this as it stands in the state."""
+    """One contract of the last build; `inputs` is the hash of all that its page was made from next to the
+    store."""
 
     card: Card
     summary: Summary
-    inputs: str = ""
-    look: str = ""
-    line: str = ""
+    inputs: str
 
 
 @dataclass(slots=True)
 class SiteState:
-    """`made_by` is the hash of what pages were made with, `marks` are where the store's tables ended, and
-    `pages` the hashes of what other pages than those of products were made from, by their paths."""
+    """`made_by` is the hash of what pages were made with, `marks` are where the store's tables ended."""
 
     made_by: str = ""
     built: str = ""
     marks: dict[str, Any] = field(default_factory=dict)
     contracts: dict[str, KeptContract] = field(default_factory=dict)
-    pages: dict[str, str] = field(default_factory=dict)
-    paths: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
     changes: list[NotedChange] = field(default_factory=list)
     seen: dict[str, list[str]] = field(default_factory=dict)
     """The version and the digest of each contract as it could last be read, by its key."""
 
 
 def load(site: Site) -> SiteState:
-    """The state of the last build. Where there is none, all that may be of an earlier build counts as its."""
-    digest, _, kept = site.kept(_NAME).partition(b"\n")
+    """The state of the last build; if there is none, all files that look like pages count as its files."""
     try:
-        if digest == _digest(kept) and (found := _read_state(kept.decode().splitlines())) is not None:
-            return found
+        found = _read_state(site.kept(_NAME).decode().splitlines())
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        pass
-    return SiteState(paths=site.pages())
-
-
-def _digest(kept: bytes) -> bytes:
-    return sha256(kept).hexdigest().encode()
+        found = None
+    return found or SiteState(files=site.pages())
 
 
 def _read_state(lines: list[str]) -> SiteState | None:
@@ -341,15 +324,14 @@ def _read_state(lines: list[str]) -> SiteState | None:
     )
     for line in lines[1:]:
         row = json.loads(line)
-        kept = KeptContract(contracts.loaded_card(row[0]), product.loaded_row(row[1]), row[2], row[3], line)
+        kept = KeptContract(contracts.loaded_card(row[0]), product.loaded_row(row[1]), row[2])
         found.contracts[kept.card.file] = kept
     return found
 
 
 def save(site: Site, state: SiteState) -> None:
-    """Keeps the state for the next build."""
-    kept = "\n".join(_lines(state)).encode()
-    site.keep_for_next(_NAME, _digest(kept) + b"\n" + kept)
+    """Keep the state for the next build."""
+    site.keep(_NAME, "\n".join(_lines(state)))
 
 
 def _lines(state: SiteState) -> Iterator[str]:
@@ -361,7 +343,7 @@ def _lines(state: SiteState) -> Iterator[str]:
         }
     )
     for one in state.contracts.values():
-        yield one.line or json.dumps([one.card.dumped(), one.summary.dumped(), one.inputs, one.look])
+        yield json.dumps([one.card.dumped(), one.summary.dumped(), one.inputs])
 
 
 def changed(before: SiteState, cards: Sequence[Card], at: str) -> list[NotedChange]:

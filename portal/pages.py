@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -25,7 +25,7 @@ from dq.portal import contracts, lists, product_page
 from dq.portal.contracts import NO_EDGES, NOT_ASKED, Card, Edges, Problem, VersionHistory, domain_page, slug
 from dq.portal.formatting import STATES, cut, instant
 from dq.portal.lists import ListPage, NotedChange, ProductRow
-from dq.portal.output import Crew, Site, SiteState
+from dq.portal.output import Crew, Site
 from dq.portal.product import Known, ProductFacts, ProductState, Summary, product, summary
 from dq.portal.product_page import incident_row
 from dq.portal.store_queries import IncidentFacts, Watcher, histories, quality
@@ -261,15 +261,12 @@ def _json(value: object) -> bytes:
 
 @dataclass(slots=True)
 class Screens:
-    """Writes those pages. `hashes` are of what they were made from, by path; a page whose hash is that of the
-    last build stays."""
+    """Writes those pages."""
 
     site: Site
     rows: Sequence[ProductRow]
     incidents: Sequence[IncidentFacts]
     watcher: Watcher
-    before: SiteState
-    hashes: dict[str, str] = field(default_factory=dict)
 
     def write(
         self,
@@ -286,13 +283,6 @@ class Screens:
         self._domains()
         self._search()
         self._shared()
-
-    def _unless_same(self, path: str, inputs: object, made: Callable[[], bytes]) -> None:
-        self.hashes[path] = contracts.fingerprint(inputs)
-        if self.before.pages.get(path) == self.hashes[path] and self.site.has(path):
-            self.site.keep([path])
-        else:
-            self.site.put(path, made())
 
     def _shared(self) -> None:
         """What all pages load: the style sheet, the script, and the instant as of which the site is."""
@@ -339,50 +329,17 @@ class Screens:
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
     def _list(self, page: ListPage, template: str, more: Mapping[str, Any]) -> None:
-        said = {name: value for name, value in more.items() if name != "as_of"}
-        as_of, up = instant(self.watcher.now), "../" * page.path.count("/")
-
-        def made() -> bytes:
-            return render(template, up, as_of=as_of, **{**said, **lists.listing_page(page)})
-
-        self._unless_same(page.path, (said, lists.made_from(page)), made)
+        values = {**more, **lists.listing_page(page), "as_of": instant(self.watcher.now)}
+        self.site.put(page.path, render(template, "../" * page.path.count("/"), **values), keep_as_of=True)
 
     def _incidents(self) -> None:
         pages = {one.card.key: one.card.slug for one in self.rows if one.card.key}
         as_of = instant(self.watcher.now)
         for one in self.incidents:
-            path = f"incidents/{lists.slug_of(one)}.html"
-            inputs = (one.incident, one.history, one.messages, pages.get(one.incident.key.contract))
-
-            def made(of: IncidentFacts = one) -> bytes:
-                return render("incident.html", "../", as_of=as_of, **lists.incident(of, pages.get))
-
-            self._unless_same(path, inputs, made)
+            page = render("incident.html", "../", as_of=as_of, **lists.incident(one, pages.get))
+            self.site.put(f"incidents/{lists.slug_of(one)}.html", page, keep_as_of=True)
 
     def _search(self) -> None:
-        """The files of the search: those in which a product that changed stands or stood."""
-        paths = [path for path in self.before.paths if path.startswith("search/")]
-        words: set[str] | None = None
-        filters: set[str] | None = None
-        if self.before.contracts and all(map(self.site.has, paths)):
-            words, filters = self._sought_anew()
-            names = {*map(lists.shelf_of, words), *filters}
-            self.site.keep(path for path in paths if path[len("search/") : -len(".js")] not in names)
-        for name, data in (
-            *lists.word_shelves(self.rows, words),
-            *lists.filter_shelves(self.rows, filters),
-        ):
+        """The files of the search."""
+        for name, data in (*lists.word_shelves(self.rows), *lists.filter_shelves(self.rows)):
             self.site.put(f"search/{name}.js", data)
-
-    def _sought_anew(self) -> tuple[set[str], set[str]]:
-        """The beginnings of words, and the filters, of which the last build's files are no more right."""
-        old = {file: ProductRow(one.card, one.summary) for file, one in self.before.contracts.items()}
-        new = {one.card.file: one for one in self.rows}
-        words, filters = set[str](), set[str]()
-        for file in old.keys() | new.keys():
-            before, after = old.get(file), new.get(file)
-            if not (before and after and before.card is after.card):
-                words |= lists.words_between(before, after)
-            if before != after:
-                filters |= lists.filters_between(before, after)
-        return words, filters

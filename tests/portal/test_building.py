@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fakes.command import BEGIN, Place, contract
 
-from dq.portal.output import OWN
+from dq.portal.output import OWN, Site, load, save
 
 NOW, LATER = "2026-05-12T08:00:00Z", "2026-05-12T08:05:00Z"
 
@@ -121,6 +121,17 @@ def test_a_page_is_made_again_when_a_miss_leaves_the_window_and_nothing_else_hap
     assert json.loads(site(place, "products/sales/status.json"))["deliveries"][0]["bad"] == 0
 
 
+def test_a_page_stays_while_only_the_time_it_is_as_of_would_differ(place: Place) -> None:
+    built(place, at="2026-05-12T08:01:00Z")
+    before = {path: site(place, path) for path in files(place)}
+
+    ran = built(place, at="2026-05-12T08:02:00Z").json
+
+    written = {path for path in files(place) if site(place, path) != before[path]}
+    assert written == {"as-of.js", "changes.html", "domains/index.html", "find.html", "index.html"}
+    assert (ran["rendered"], ran["written"]) == (0, len(written))
+
+
 def test_pages_of_what_is_gone_are_removed_and_files_of_others_stay(place: Place) -> None:
     built(place)
     (place.folder / "registry" / "odd.odcs.yaml").unlink()
@@ -223,19 +234,21 @@ def test_while_another_build_writes_this_one_says_so(place: Place) -> None:
 
 def test_a_build_that_was_killed_leaves_nothing_behind_for_ever(place: Place) -> None:
     built(place)
-    state = place.folder / "site" / OWN / "state.jsonl"
-    # It had begun to write the pages of a product that has gone since.
+    # It had begun to write the pages of a product that was removed since.
     place.put("site/products/ghost/index.html", "half")
-    (state.parent / "planned").write_text("products/ghost/index.html\n../../registry/orders.odcs.yaml")
-    (state.parent / "new-1").write_text("half")
-    state.write_text('{"form": 2')
+    held = Site(place.folder / "site")
+    state = load(held)
+    state.contracts.clear()
+    state.files += ["products/ghost/index.html", "../../registry/orders.odcs.yaml"]
+    save(held, state)
+    half = place.put(f"site/{OWN}/new-1", "half")
 
     ran = built(place)
 
     assert ran.json["rendered"] == 3
     assert "products/ghost/index.html" not in files(place)
     assert (place.folder / "registry" / "orders.odcs.yaml").exists()
-    assert not (state.parent / "new-1").exists()
+    assert not half.exists()
 
 
 def test_a_product_links_to_what_it_is_made_from_and_back(place: Place) -> None:
