@@ -249,7 +249,12 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
             made_by,
             request.now.isoformat(),
             marks,
-            {row.card.file: KeptContract(row.card, row.summary, made.inputs[row.card.file]) for row in rows},
+            # A contract that changed meanwhile is rendered again, even if it is changed back.
+            {
+                card.file: KeptContract(card, row.summary, made.inputs[card.file])
+                for row, card in zip(rows, cards, strict=True)
+                if row.card is card
+            },
             sorted(held.paths),
             noted,
             output.seen(before, shown_cards),
@@ -270,8 +275,9 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
 
 
 def _begin(held: Site, before: SiteState, made: SitePlan) -> None:
-    """List the pages that this build is about to write: if it is killed, the next one knows of them."""
+    """Forget the pages that this build is about to replace: if it is killed, the next one renders them."""
     for job in made.jobs:
+        before.contracts.pop(job.card.file, None)
         before.files += pages.paths_of(job.card)
     if made.jobs:
         output.save(held, before)

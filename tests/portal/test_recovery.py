@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -29,7 +30,9 @@ def place(tmp_path: Path) -> Place:
 
 
 def built(place: Place, site: str = "site") -> dict[str, object]:
-    ran = place.dq("portal", "build", site, "registry", "--as-of", NOW, "--format", "json")
+    # The same path as that of `request`, as a contract is known by its file.
+    registry = str(place.folder / "registry")
+    ran = place.dq("portal", "build", site, registry, "--as-of", NOW, "--format", "json")
     assert ran.code == 0, ran.err
     told: dict[str, object] = ran.json
     return told
@@ -124,18 +127,40 @@ def meanwhile(place: Place, store: Store, late: Late, names: tuple[str, ...] = N
     for name in names:
         file = place.folder / "registry" / f"{name}.odcs.yaml"
         file.write_text(file.read_text() + "# new\n")
-    return build(
-        PortalRequest(
-            place.folder / "site",
-            (place.folder / "registry",),
-            store,
-            f"sqlite:///{place.folder}/.dq/store.db",
-            datetime.fromisoformat(NOW).astimezone(UTC),
-            timedelta(minutes=15),
-            settle=lambda _: (),
-            progress=late,
-        )
+    return build(request(place, store, late))
+
+
+def request(place: Place, store: Store, progress: Callable[[str, int, int], None]) -> PortalRequest:
+    return PortalRequest(
+        place.folder / "site",
+        (place.folder / "registry",),
+        store,
+        f"sqlite:///{place.folder}/.dq/store.db",
+        datetime.fromisoformat(NOW).astimezone(UTC),
+        timedelta(minutes=15),
+        settle=lambda _: (),
+        progress=progress,
     )
+
+
+def test_pages_of_a_killed_build_are_rendered_again_though_the_contract_was_changed_back(
+    place: Place, store: Store
+) -> None:
+    def kill(what: str, done: int, of: int) -> None:
+        if what == "pages of products" and done == of:
+            raise KeyboardInterrupt
+
+    before = files(place)
+    file = place.folder / "registry" / "sales.odcs.yaml"
+    text = file.read_text()
+    file.write_text(contract("sales", "1.1.0"))
+    with pytest.raises(KeyboardInterrupt):
+        build(request(place, store, kill))
+    file.write_text(text)
+
+    built(place)
+
+    assert files(place) == before
 
 
 @pytest.mark.parametrize("text", [contract("sales", "2.0.0"), "id: [", None], ids=["other", "broken", "gone"])
