@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dq.dataquality.report import Report, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
     from dq.operations.authoring import FmtOutcome, InitOutcome, fmt, init
+    from dq.operations.backtest import BacktestOutcome, backtest_contracts
     from dq.operations.check_contracts import CheckOutcome, check_contracts
     from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
@@ -84,20 +85,21 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "Broken", "BrokenContract",
-    "CheckOutcome", "Column", "Contract", "ConvertOutcome", "CycleStanding", "Delivered",
-    "DeliveriesOutcome", "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome",
-    "ExportOutcome", "Finding", "FmtOutcome", "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome",
-    "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PortalOutcome", "PromisesStanding",
-    "Proposal", "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report",
-    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
-    "SubscriptionsOutcome", "TablesOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate",
-    "audit", "backtest", "build_portal", "check", "check_contracts", "check_store", "convert_schedule",
-    "cycle", "diff", "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate",
-    "import_", "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load",
-    "metrics", "next_deliveries", "next_dues", "outbox", "propose", "prune_store", "publish",
-    "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
-    "sql_text", "status", "tables", "upgrade_store", "validate", "watch",
+    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "BacktestOutcome", "Broken",
+    "BrokenContract", "CheckOutcome", "Column", "Contract", "ConvertOutcome", "CycleStanding",
+    "Delivered", "DeliveriesOutcome", "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome",
+    "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome", "GatedRows", "Given", "ImportOutcome",
+    "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PortalOutcome",
+    "PromisesStanding", "Proposal", "Proposed", "Question", "RegisterOutcome", "RepairOutcome",
+    "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
+    "StoreUpgradeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Violated", "WatchOutcome",
+    "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts", "build_portal", "check",
+    "check_contracts", "check_store", "convert_schedule", "cycle", "diff", "doctor", "emr", "excuse",
+    "explain", "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema",
+    "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues",
+    "outbox", "propose", "prune_store", "publish", "register", "repair", "replay", "rules", "sample",
+    "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables", "upgrade_store",
+    "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -151,6 +153,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "CheckOutcome",
         "check_contracts",
     ),
+    "dq.operations.backtest": ("BacktestOutcome", "backtest_contracts"),
     # How promises stand, and what a consumer waits for.
     "dq.operations.status": ("CycleStanding", "PromisesStanding", "cycle", "status"),
     "dq.operations.watch": ("WatchOutcome", "watch"),

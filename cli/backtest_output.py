@@ -15,8 +15,7 @@ from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.propose import Proposed
-from dq.operations.backtest import UntestedPast
-from dq.operations.check import Pair
+from dq.operations.backtest import Tested, UntestedPast
 from dq.validators.reports.markdown import table
 
 # A back-test for a reader: the rules that would not have held everywhere, and what was not tested.
@@ -92,7 +91,7 @@ _TELL = "Mend what keeps it from being tested: until then nobody knows."
 _HEADER = ("", "where", "rule", "would have failed in", "promised")
 
 
-def findings(tested: Sequence[tuple[Pair, Backtest | UntestedPast]]) -> list[Finding]:
+def findings(tested: Sequence[Tested]) -> list[Finding]:
     """Each rule that would have failed or could not be tested in some partition, at its line."""
     found: list[Finding] = []
     for (contract, one), past in tested:
@@ -154,7 +153,7 @@ def in_repository(found: Finding, folder: Path) -> Finding:
     return replace(found, at=replace(found.at, file=file.relative_to(top).as_posix()))
 
 
-def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: Path) -> str:
+def as_markdown(tested: Sequence[Tested], folder: Path) -> str:
     """A heading, a row for each rule that would not have held, and what was not tested."""
     pasts = [past for _, past in tested if isinstance(past, Backtest)]
     rules = [(rule, rule.of(Status.FAIL), unsure(past, rule)) for past in pasts for rule in past.rules]

@@ -1,28 +1,30 @@
-"""Back-tests of many objects, and which rules of a branch are new."""
+"""`dq.backtest_contracts`: rules of contracts on past partitions, and which rules of a branch are new."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import DqError, Unreadable
-from dq.dataquality.backtest import Backtest, FoundPartition, Outcome, backtest
+from dq.contracts.outcome import DqError, Finding, Unreadable
+from dq.dataquality.backtest import LAST, Backtest, FoundPartition, Outcome, backtest
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.coverage import JsonObject, selected, testable
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.request import Request
-from dq.operations.check import Pair, others
+from dq.operations.check import Pair, formats, objects, others, with_rules
 from dq.operations.data_places import located_data
-from dq.operations.runtime.context import World
+from dq.operations.registry_files import load
+from dq.operations.runtime.context import World, called, processors
+from dq.operations.runtime.spark import at_once, session, together
 from dq.operations.runtime.spark import label as labelled
-from dq.operations.runtime.spark import together
 from dq.validators.git.base import Base, open_base, registry_root
 
 if TYPE_CHECKING:
@@ -48,6 +50,100 @@ class UntestedPast:
     def as_dict(self) -> JsonObject:
         """As JSON values."""
         return {"contract": self.contract, "object": self.object, "error": str(self.error)}
+
+
+Tested = tuple[Pair, Backtest | UntestedPast]
+"""An object with its contract, and its back-test."""
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestRequest:
+    """Which rules are tested on which history; `backtest_contracts` says what each field means."""
+
+    paths: tuple[Path, ...]
+    last: int = LAST
+    base: str | None = None
+    object: str | None = None
+    rules: tuple[str, ...] = ()
+    server: str | None = None
+    parallel: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestOutcome:
+    """Back-tests of the objects, in the order of their contracts; `findings` are contracts with errors.
+
+    With a base, objects without a new or changed rule are left out.
+    """
+
+    tested: tuple[Tested, ...]
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> tuple[Backtest | UntestedPast, ...]:
+        """The back-tests without their contracts."""
+        return tuple(past for _, past in self.tested)
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq backtest` ends: 3 something could not be tested, 1 an error-level rule would have failed."""
+        codes = {past.exit_code for past in self.results}
+        codes |= {Unreadable.exit_code} if self.findings else set()
+        return next((code for code in (3, 1) if code in codes), 0)
+
+    def as_list(self) -> list[JsonObject]:
+        """What `dq backtest --format json` prints."""
+        unread: list[JsonObject] = [
+            {"contract": None, "object": None, "error": str(finding)} for finding in self.findings
+        ]
+        return [*unread, *({"error": None, **past.as_dict()} for past in self.results)]
+
+
+def backtest_contracts(
+    paths: Path | str | Sequence[Path | str] = ".",
+    *,
+    last: int = LAST,
+    base: str | None = None,
+    object: str | None = None,
+    rules: Sequence[str] = (),
+    server: str | None = None,
+    parallel: int | None = None,
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+) -> BacktestOutcome:
+    """Test the rules of contracts on the `last` partitions of their data, as `dq backtest` does.
+
+    `dq.backtest` tests one object. `paths` are contract files and folders. `base` is a Git reference: only
+    rules that are new or changed against it are tested. `object` and `rules` choose objects and clauses,
+    `server` where a contract has several. `parallel` partitions are tested at once. `folder`
+    stands for the working folder, `now` is an aware instant. Nothing is stored, and no alert is sent.
+
+    Raises UsageError for what does not fit, Unreadable for a path or a base that cannot be read, and
+    MissingTool without Spark or Java. An object that could not be tested is an `UntestedPast` of the outcome.
+    """
+    world, places = called(paths, folder, now)
+    request = BacktestRequest(places, last, base, object, tuple(rules), server, parallel)
+    return replace(run(world, request), notes=tuple(world.messages.notes))
+
+
+def run(world: World, request: BacktestRequest) -> BacktestOutcome:
+    """The operation itself. Raises as `backtest_contracts`."""
+    loaded = load(request.paths, world.note)
+    for finding in loaded.findings:
+        world.messages.finding(finding)
+    neighbours, rules = Neighbours.of(loaded.contracts), request.rules
+    pairs = with_rules(objects(loaded, request.object), rules, neighbours)
+    chosen = [(pair, rules) for pair in pairs]
+    if request.base:
+        chosen = new_rules(request.paths, request.base, pairs, rules, neighbours)
+    tested: list[Tested] = []
+    if chosen:
+        threads = request.parallel or at_once(processors())
+        spark = session(world, formats=formats(world, [pair for pair, _ in chosen], request.server))
+        history = PastRequest(world, spark, neighbours, request.last, threads, request.server)
+        tested = [(pair, test(replace(history, rules=paths), pair)) for pair, paths in chosen]
+    return BacktestOutcome(tuple(tested), tuple(loaded.findings))
 
 
 @dataclass(frozen=True, slots=True)

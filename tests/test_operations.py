@@ -53,7 +53,7 @@ def _registry(folder: Path) -> Place:
     return place
 
 
-def _below(place: Place, document: object) -> object:
+def _below(place: Place, document: object) -> Any:
     """A JSON document without the folder that it names files by."""
     return json.loads(json.dumps(document).replace(f"{place.folder}/", ""))
 
@@ -655,10 +655,9 @@ def test_sample_is_the_command(twins: tuple[Place, Place]) -> None:
         assert ran.json == [_below(command, report.as_dict())]
 
 
-@pytest.mark.spark
-@compares("check")
-def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
-    command, function = twins
+@pytest.fixture
+def lakes(twins: tuple[Place, Place]) -> tuple[Place, Place]:
+    """The same two folders, with two days of data each, of which the second breaks a rule."""
     for place in twins:
         for day, values in (("2026-05-09", [1, 2]), ("2026-05-10", [3, None])):
             folder = place.folder / f"lake/orders/day={day}"
@@ -666,8 +665,15 @@ def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
             pq.write_table(pa.table({"id": pa.array(values, pa.int64())}), folder / "part-0.parquet")
         text = contract("orders", **{"Type: bigint": "Type: bigint, required: true"})
         # Spark's working folder is that of the process, and a test before may have begun it.
-        at_lake = f"path: {place.folder}/lake/" if place is command else "path: lake/"
+        at_lake = f"path: {place.folder}/lake/" if place is twins[0] else "path: lake/"
         place.put("registry/orders.odcs.yaml", text.replace("path: lake/", at_lake))
+    return twins
+
+
+@pytest.mark.spark
+@compares("check")
+def test_check_is_the_command(lakes: tuple[Place, Place]) -> None:
+    command, function = lakes
     at = {"folder": function.folder, "now": datetime.fromisoformat(MISSED)}
     words = ("registry", "--as-of", MISSED, "--channel", "console", "--format", "json")
     day = {"day": "2026-05-09"}
@@ -689,9 +695,9 @@ def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
     outputs = {"results_table": "out/results", "quarantine": "out/bad"}
     dq.check_contracts("registry", channel="console", everything=True, **outputs, **at)
     for output in outputs.values():
-        theirs, ours = ([*place.folder.glob(f"{output}/**/*.parquet")] for place in twins)
+        theirs, ours = ([*place.folder.glob(f"{output}/**/*.parquet")] for place in lakes)
         assert len(theirs) == len(ours) > 0, output
-    for place in twins:
+    for place in lakes:
         place.put("registry/items.odcs.yaml", contract("items", **{"logicalType: integer": "logicalType: a"}))
     ran = command.dq("check", *words, "--all")
     outcome = dq.check_contracts("registry", channel="console", everything=True, **at)
@@ -700,6 +706,40 @@ def test_check_is_the_command(twins: tuple[Place, Place]) -> None:
     assert [_below(function, str(finding)) for finding in outcome.findings] == ran.err.splitlines()[:1]
     with pytest.raises(dq.DqError, match="exclude each other"):
         dq.check_contracts("registry", everything=True, partitions=[day], **at)
+
+
+@pytest.mark.spark
+@compares("backtest")
+def test_backtest_is_the_command(lakes: tuple[Place, Place]) -> None:
+    command, function = lakes
+    for options, arguments, code in (
+        ((), {}, 1),
+        (("--last", "1", "--object", "orders"), {"last": 1, "object": "orders"}, 1),
+        (("--rule", "required"), {"rules": ["required"]}, 1),
+        (("--server", "lake", "--parallel", "1"), {"server": "lake", "parallel": 1}, 1),
+    ):
+        ran = command.dq("backtest", "registry", *options, "--format", "json")
+        outcome = dq.backtest_contracts("registry", folder=function.folder, **arguments)
+        assert (ran.code, outcome.exit_code) == (code, code), ran.all
+        assert _untimed(ran.json) == _untimed(_below(function, outcome.as_list()))
+    [past] = outcome.results
+    assert len(past.partitions) == 2
+    for place in lakes:
+        place.put("registry/dq-policy.yaml", "rules: {}\n")
+        _commit(place)
+        text = (place.folder / "registry/orders.odcs.yaml").read_text()
+        limit = "physicalType: bigint, logicalTypeOptions: {maximum: 2}"
+        place.put("registry/orders.odcs.yaml", text.replace("physicalType: bigint", limit))
+        place.put("registry/items.odcs.yaml", contract("items", **{"logicalType: integer": "logicalType: a"}))
+    ran = command.dq("backtest", "registry", "--base", "main", "--format", "json")
+    outcome = dq.backtest_contracts("registry", base="main", folder=function.folder)
+    assert (ran.code, outcome.exit_code) == (3, 3), ran.all
+    assert _untimed(ran.json) == _untimed(_below(function, outcome.as_list()))
+    for finding in outcome.findings:
+        assert _below(function, str(finding)) in ran.err.splitlines()
+    assert [rule.check for past in outcome.results for rule in past.rules] == ["bounds"]
+    with pytest.raises(dq.DqError, match="has an object 'nothing'"):
+        dq.backtest_contracts("registry", object="nothing", folder=function.folder)
 
 
 @compares("publish")
@@ -728,7 +768,6 @@ def test_publish_is_the_command(twins: tuple[Place, Place]) -> None:
 
 # Commands that no test above compares with a function, each with the reason.
 APART = {
-    "backtest": "dq.backtest tests one object; the command several, and may compare with a base",
     "demo": "a show of other operations for a reader",
     "portal serve": "serves a folder until it is stopped",
     "propose": "dq.propose learns from a frame; the command from the data where the contract says it is",
@@ -745,6 +784,11 @@ def test_each_command_is_compared_with_its_function() -> None:
 
     assert commands == {*COMPARED, *APART}
     assert not COMPARED & APART.keys()
+
+
+def _untimed(documents: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Documents without the instant at which each was made."""
+    return [{key: value for key, value in document.items() if key != "at"} for document in documents]
 
 
 def _json(document: object) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -10,20 +9,12 @@ import typer
 from dq.cli import backtest_output, output
 from dq.cli.backtest_output import as_markdown, findings, in_repository
 from dq.contracts.access.files import read
-from dq.contracts.outcome import Finding, Unreadable
-from dq.dataquality.backtest import LAST, Backtest
-from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.operations import backtest
-from dq.operations.backtest import PastRequest, UntestedPast, new_rules
-from dq.operations.check import Pair, formats, objects, with_rules
-from dq.operations.registry_files import load
-from dq.operations.runtime.context import here, processors
-from dq.operations.runtime.spark import at_once, session
+from dq.dataquality.backtest import LAST
+from dq.operations.backtest import BacktestOutcome, BacktestRequest, UntestedPast, run
+from dq.operations.runtime.context import here
 from dq.validators.lint import From, Linted, ReportFormat
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
-
-Tested = list[tuple[Pair, Backtest | UntestedPast]]
 
 
 def command(
@@ -59,42 +50,28 @@ def command(
     form = report_of(format)
     places = paths or [Path()]
     world = here(None, places)
-    loaded = load(places, world.note)
-    output.notes(loaded.findings)
-    neighbours = Neighbours.of(loaded.contracts)
-    pairs = with_rules(objects(loaded, object), rule, neighbours)
-    asked = [(pair, tuple(rule)) for pair in pairs]
-    if base:
-        asked = new_rules(places, base, pairs, rule, neighbours)
-    done: Tested = []
-    if asked:
-        threads = parallel or at_once(processors())
-        spark = session(world, formats=formats(world, [pair for pair, _ in asked], server))
-        history = PastRequest(world, spark, neighbours, last, threads, server)
-        done = [(pair, backtest.test(replace(history, rules=words), pair)) for pair, words in asked]
-    for _, one in done:
-        if isinstance(one, UntestedPast):
-            output.problem(one.error, f"{one.contract}/{one.object}: ")
-    _show(form, done, loaded.findings, world.folder, base)
-    codes = [one.exit_code for _, one in done] + [Unreadable.exit_code if loaded.findings else 0]
-    raise typer.Exit(next((code for code in (3, 1) if code in codes), 0))
+    outcome = run(world, BacktestRequest(tuple(places), last, base, object, tuple(rule), server, parallel))
+    for past in outcome.results:
+        if isinstance(past, UntestedPast):
+            output.problem(past.error, f"{past.contract}/{past.object}: ")
+    _show(form, outcome, world.folder, base)
+    raise typer.Exit(outcome.exit_code)
 
 
-def _show(form: ReportFormat, done: Tested, broken: list[Finding], folder: Path, base: str | None) -> None:
+def _show(form: ReportFormat, outcome: BacktestOutcome, folder: Path, base: str | None) -> None:
     if form.id == "json":
-        unread = [{"contract": None, "object": None, "error": str(finding)} for finding in broken]
-        output.as_json([*unread, *({"error": None, **one.as_dict()} for _, one in done)])
+        output.as_json(outcome.as_list())
     elif form.id == "markdown":
-        output.block(as_markdown(done, folder))
+        output.block(as_markdown(outcome.tested, folder))
     elif form.id != "text":
-        found = [*broken, *findings(done)]
+        shown = [*outcome.findings, *findings(outcome.tested)]
         if form.files is From.REPOSITORY:
-            found = [in_repository(one, folder) for one in found]
-        contracts = {contract.file: read(Path(contract.file)) for (contract, _), _ in done}
-        output.report(form, Linted(tuple(found), tuple(contracts), contracts))
+            shown = [in_repository(finding, folder) for finding in shown]
+        contracts = {contract.file: read(Path(contract.file)) for (contract, _), _ in outcome.tested}
+        output.report(form, Linted(tuple(shown), tuple(contracts), contracts))
     else:
-        if base and not done and not broken:
+        if base and not outcome.tested and not outcome.findings:
             output.line(f"No rule is new or changed against {base}.")
-        for _, one in done:
-            if not isinstance(one, UntestedPast):
-                backtest_output.describe_backtest(one)
+        for past in outcome.results:
+            if not isinstance(past, UntestedPast):
+                backtest_output.describe_backtest(past)
