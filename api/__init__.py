@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from dq.operations.metrics import metrics
     from dq.operations.output_schemas import json_schema
     from dq.operations.portal import PortalOutcome, build_portal
-    from dq.operations.propose import propose
+    from dq.operations.propose import ProposeOutcome, propose, propose_contract
     from dq.operations.publish import Delivered, publish
     from dq.operations.register import RegisterOutcome, register
     from dq.operations.repair import RepairOutcome, repair
@@ -90,16 +90,16 @@ __all__ = [
     "Delivered", "DeliveriesOutcome", "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome",
     "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome", "GatedRows", "Given", "ImportOutcome",
     "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PortalOutcome",
-    "PromisesStanding", "Proposal", "Proposed", "Question", "RegisterOutcome", "RepairOutcome",
-    "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
+    "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed", "Question", "RegisterOutcome",
+    "RepairOutcome", "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
     "StoreUpgradeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Violated", "WatchOutcome",
     "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts", "build_portal", "check",
     "check_contracts", "check_store", "convert_schedule", "cycle", "diff", "doctor", "emr", "excuse",
     "explain", "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema",
     "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues",
-    "outbox", "propose", "prune_store", "publish", "register", "repair", "replay", "rules", "sample",
-    "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables", "upgrade_store",
-    "validate", "watch",
+    "outbox", "propose", "propose_contract", "prune_store", "publish", "register", "repair", "replay",
+    "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables",
+    "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -116,7 +116,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.dataquality.backtest": ("Backtest",),
     "dq.operations.frames": ("backtest", "check", "gate", "split"),
     "dq.operations.sample": ("sample",),
-    "dq.operations.propose": ("propose",),
+    "dq.operations.propose": ("ProposeOutcome", "propose", "propose_contract"),
     "dq.dataquality.propose": ("Proposed",),
     "dq.dataquality.proposed_rules": ("Proposal",),
     "dq.operations.publish": ("Delivered", "publish"),

@@ -742,6 +742,34 @@ def test_backtest_is_the_command(lakes: tuple[Place, Place]) -> None:
         dq.backtest_contracts("registry", object="nothing", folder=function.folder)
 
 
+@pytest.mark.spark
+@compares("propose")
+def test_propose_is_the_command(lakes: tuple[Place, Place]) -> None:
+    command, function = lakes
+    path = "registry/orders.odcs.yaml"
+    lake = f"path: {command.folder}/lake/"
+    for options, arguments in (
+        ((), {}),
+        (("--last", "1", "--object", "orders", "--server", "lake"),
+         {"last": 1, "object": "orders", "server": "lake"}),
+        (("--output", "new.odcs.yaml"), {"output": "new.odcs.yaml"}),
+        (("--output", path), {"output": path}),
+    ):  # fmt: skip
+        ran = command.dq("propose", path, *options, "--format", "json")
+        outcome = dq.propose_contract(path, folder=function.folder, **arguments)
+        assert ran.code == 0 == outcome.exit_code, ran.all
+        assert ran.json == outcome.as_list()
+        if output := arguments.get("output"):
+            text = (function.folder / output).read_text()
+            assert text == outcome.text == (command.folder / output).read_text().replace(lake, "path: lake/")
+    assert outcome.is_changed
+    ran = command.dq("propose", path)
+    outcome = dq.propose_contract(path, folder=function.folder)
+    assert ran.out.startswith(outcome.text.replace("path: lake/", lake).rstrip())
+    with pytest.raises(dq.DqError, match="is there already"):
+        dq.propose_contract(path, output="new.odcs.yaml", folder=function.folder)
+
+
 @compares("publish")
 def test_publish_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins
@@ -770,7 +798,6 @@ def test_publish_is_the_command(twins: tuple[Place, Place]) -> None:
 APART = {
     "demo": "a show of other operations for a reader",
     "portal serve": "serves a folder until it is stopped",
-    "propose": "dq.propose learns from a frame; the command from the data where the contract says it is",
 }
 
 
