@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dq.dataquality.propose import Proposed
     from dq.dataquality.proposed_rules import Proposal
     from dq.dataquality.quarantine import GatedRows
-    from dq.dataquality.report import Report, Violated
+    from dq.dataquality.report import Report, Unmeasured, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
     from dq.operations.authoring import FmtOutcome, InitOutcome, fmt, init
     from dq.operations.backtest import BacktestOutcome, backtest_contracts
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from dq.operations.output_schemas import json_schema
     from dq.operations.portal import PortalOutcome, build_portal
     from dq.operations.propose import ProposeOutcome, propose, propose_contract
-    from dq.operations.publish import Delivered, publish
+    from dq.operations.publish import Delivered, PendingOutcome, publish, publish_pending
     from dq.operations.register import RegisterOutcome, register
     from dq.operations.repair import RepairOutcome, repair
     from dq.operations.sample import sample
@@ -89,17 +89,17 @@ __all__ = [
     "BrokenContract", "CheckOutcome", "Column", "Contract", "ConvertOutcome", "CycleStanding",
     "Delivered", "DeliveriesOutcome", "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome",
     "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome", "GatedRows", "Given", "ImportOutcome",
-    "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PortalOutcome",
-    "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed", "Question", "RegisterOutcome",
-    "RepairOutcome", "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
-    "StoreUpgradeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Violated", "WatchOutcome",
-    "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts", "build_portal", "check",
-    "check_contracts", "check_store", "convert_schedule", "cycle", "diff", "doctor", "emr", "excuse",
-    "explain", "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema",
-    "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues",
-    "outbox", "propose", "propose_contract", "prune_store", "publish", "register", "repair", "replay",
-    "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables",
-    "upgrade_store", "validate", "watch",
+    "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PendingOutcome",
+    "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed", "Question",
+    "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome",
+    "StorePruneOutcome", "StoreUpgradeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Unmeasured",
+    "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts",
+    "build_portal", "check", "check_contracts", "check_store", "convert_schedule", "cycle", "diff",
+    "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_",
+    "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics",
+    "next_deliveries", "next_dues", "outbox", "propose", "propose_contract", "prune_store", "publish",
+    "publish_pending", "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert",
+    "silence", "split", "sql_text", "status", "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -111,7 +111,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.validate": ("validate",),
     "dq.operations.diff": ("diff",),
     # What a pipeline calls.
-    "dq.dataquality.report": ("Report", "Violated"),
+    "dq.dataquality.report": ("Report", "Unmeasured", "Violated"),
     "dq.dataquality.quarantine": ("GatedRows",),
     "dq.dataquality.backtest": ("Backtest",),
     "dq.operations.frames": ("backtest", "check", "gate", "split"),
@@ -119,7 +119,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.propose": ("ProposeOutcome", "propose", "propose_contract"),
     "dq.dataquality.propose": ("Proposed",),
     "dq.dataquality.proposed_rules": ("Proposal",),
-    "dq.operations.publish": ("Delivered", "publish"),
+    "dq.operations.publish": ("Delivered", "PendingOutcome", "publish", "publish_pending"),
     # A registry and its catalog.
     "dq.operations.audit": ("AuditOutcome", "ReplayOutcome", "audit", "replay"),
     "dq.operations.export": ("ExportOutcome", "export"),

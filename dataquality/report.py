@@ -71,9 +71,19 @@ def _text(text: str) -> str:
 
 
 class Violated(DqError):
-    """The data breaks its contract: at least one check of severity error or critical failed."""
+    """The data breaks its contract: at least one check of severity error or critical failed.
+
+    `report` has all results; it is None where no report was made.
+    """
 
     exit_code = 1
+    report: Report | None = None
+
+
+class Unmeasured(Unreadable):
+    """A clause of severity error or critical could not be measured. `report` has all results."""
+
+    report: Report | None = None
 
 
 _VERDICTS = {0: KEPT, Violated.exit_code: BROKEN, Unreadable.exit_code: UNTOLD}
@@ -149,7 +159,7 @@ class Report:
         return _VERDICTS[self.exit_code]
 
     def raise_for_status(self) -> None:
-        """Raises Violated when a check failed, Unreadable when one could not be measured; warnings pass."""
+        """Raises Violated when a check failed, Unmeasured when one could not be measured; warnings pass."""
         if self.exit_code == 0:
             return
         broken = self.exit_code == Violated.exit_code
@@ -161,7 +171,9 @@ class Report:
         )
         mend = "Mend the data or the contract; do not publish this delivery."
         # It ends in the log of a pipeline, as a traceback.
-        raise (Violated if broken else Unreadable)(inert(one_line(f"{message}.")), mend)
+        error = (Violated if broken else Unmeasured)(inert(one_line(f"{message}.")), mend)
+        error.report = self
+        raise error
 
     def __repr__(self) -> str:
         """What a prompt shows: the verdict, and a line for each result that is not as promised."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -28,13 +28,14 @@ from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import is_written, write_count, write_receipt
-from dq.dataquality.report import Report
+from dq.dataquality.report import Report, Violated
 from dq.dataquality.request import Request, pick
 from dq.dataquality.spark.columnar_files import for_hadoop, only
 from dq.dataquality.spark.dataset import TEXTS, Dataset, locate, open_table
 from dq.lake.storage import partition_folder
 from dq.operations.check import earlier, name_of, others
-from dq.operations.runtime.context import World, aware, here, located
+from dq.operations.openlineage import recording
+from dq.operations.runtime.context import World, aware, called, here, located
 from dq.operations.runtime.spark import label as label_jobs
 from dq.operations.runtime.spark import opened, session
 from dq.registry import publications
@@ -118,27 +119,57 @@ _TAKEN = (
 _FOREIGN = "Nobody here sends it: publish where it was published, or set the topic."
 
 
-def send_pending(world: World) -> tuple[int, list[publications.WaitingNotices]]:
-    """Sends what waits and is sent from here; how many were taken, and what waits still, each with why."""
-    store = world.store()
-    with store.read() as tx:
-        waiting = [one.target for one in publications.waiting(tx)]
-    places = senders(world, waiting)
-    sent = publications.tell(store, places, lambda: datetime.now(UTC), most=_MOST)
-    with store.read() as tx:
-        left = publications.waiting(tx)
-    return sent, [
-        replace(one, problem=one.problem or (_TAKEN if one.target in places else _FOREIGN)) for one in left
-    ]
+@dataclass(frozen=True, slots=True)
+class PendingOutcome:
+    """How many notices were sent, and for each target what still waits and why."""
+
+    sent: int
+    waiting: tuple[publications.WaitingNotices, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq publish --pending` ends: 4 something still waits."""
+        return Undeliverable.exit_code if self.waiting else 0
+
+    def as_dict(self) -> dict[str, object]:
+        """What `dq publish --pending --format json` prints."""
+        return {"sent": self.sent, "waiting": [_as_row(notices) for notices in self.waiting]}
 
 
-def as_row(one: publications.WaitingNotices) -> dict[str, object]:
-    """What waits for a place, as JSON values."""
+def publish_pending(*, folder: Path | str | None = None) -> PendingOutcome:
+    """Send the notices that could not be sent to consumers before, as `dq publish --pending` does.
+
+    `folder` stands for the working folder, where settings and store are. Notices that other machines send
+    are not sent, but counted as waiting. Raises Unreadable for a store that does not answer, and MissingTool
+    where a topic needs boto3.
+    """
+    return send_pending(called(None, folder)[0])
+
+
+def send_pending(world: World) -> PendingOutcome:
+    """The operation itself. Raises as `publish_pending`."""
+    with closing(world.store()) as store:
+        with store.read() as tx:
+            targets = [notices.target for notices in publications.waiting(tx)]
+        places = senders(world, targets)
+        sent = publications.tell(store, places, lambda: datetime.now(UTC), most=_MOST)
+        with store.read() as tx:
+            waiting = publications.waiting(tx)
+    return PendingOutcome(
+        sent,
+        tuple(
+            replace(each, problem=each.problem or (_TAKEN if each.target in places else _FOREIGN))
+            for each in waiting
+        ),
+    )
+
+
+def _as_row(notices: publications.WaitingNotices) -> dict[str, object]:
     return {
-        "target": one.target,
-        "events": one.number,
-        "since": one.since.isoformat(),
-        "problem": one.problem,
+        "target": notices.target,
+        "events": notices.number,
+        "since": notices.since.isoformat(),
+        "problem": notices.problem,
     }
 
 
@@ -172,15 +203,38 @@ class PublishRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What was done, and the places that have not taken the notice, each with the reason."""
+    """What was done, and the places that have not taken the notice, each with the reason.
+
+    `audited` is the audit of what was staged, None without one.
+    """
 
     published: Published
     unsent: tuple[tuple[str, str], ...]
+    audited: Audited | None = None
 
     @property
     def event(self) -> publications.DeliveryEvent:
         """What consumers hear."""
         return self.published.event
+
+    @property
+    def mended(self) -> tuple[str, ...]:
+        """What of an earlier run was no longer so and was put back, a sentence each."""
+        return (*(self.audited.mended if self.audited is not None else ()), *self.published.mended)
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq publish` ends: 4 published, and consumers could not be told yet."""
+        return Undeliverable.exit_code if self.unsent else 0
+
+    def as_dict(self) -> dict[str, object]:
+        """What `dq publish --format json` prints."""
+        return {
+            **self.event.as_json(),
+            "done": list(self.published.done),
+            "mended": list(self.mended),
+            "waiting": [place for place, _ in self.unsent],
+        }
 
     def raise_for_status(self) -> None:
         """Raises Undeliverable when consumers could not be told yet; the delivery stays published."""
@@ -197,6 +251,42 @@ class Delivered:
             f"Published, and consumers are not told yet: {reasons}",
             "The notice waits. The next 'dq publish' sends it, and so does 'dq publish --pending'.",
         )
+
+
+def publish_delivery(
+    world: World,
+    contract: Contract,
+    schema_object: SchemaObject,
+    request: PublishRequest,
+    choice: CatalogChoice,
+    staged: str | None = None,
+    on_audited: Callable[[Audited], None] = lambda _: None,
+) -> Delivered:
+    """Publish a delivery of the object, and send lineage where that is set up; `staged` is audited first.
+
+    `on_audited` is called with the audit, good or not, before anything is published. Raises as `deliver` and
+    `audit_staged` do, and Violated or Unmeasured where what is staged may not be published.
+    """
+    audited: Audited | None = None
+    with recording(world, [contract], request.server) as events:
+        if staged is not None:
+            audit_events = (
+                events.audited(contract, schema_object, request.partition, staged)
+                if events
+                else nullcontext()
+            )
+            with audit_events as ended:
+                audited = audit_staged(world, contract, schema_object, request, choice, staged)
+                if ended is not None:
+                    ended(audited.report)
+            on_audited(audited)
+            audited.raise_for_status(staged)
+            request = audited.request
+        done = deliver(world, contract, schema_object, request, choice)
+        if events and done.published.done:
+            event = done.event
+            events.published(contract, schema_object, event.id, event.publication.rows, staged)
+    return replace(done, audited=audited)
 
 
 def deliver(
@@ -304,6 +394,7 @@ def publish(
     partition: Mapping[str, object] | None = None,
     cycle: datetime | None = None,
     report: Report | None = None,
+    audit: str | None = None,
     rows: int | None = None,
     redelivery: bool = False,
     run: str = "",
@@ -318,14 +409,18 @@ def publish(
     `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out when
     it has one object. `partition` has a value for each key of the table; `cycle` is the due instant, with a
     zone, needed without partitions. `report` is that of `dq.check` on this data: one that is not good is
-    raised, and its count of rows is taken where `rows` are not given. `redelivery` makes a new revision, once
-    for each `run`, a word of your scheduler's; so do other `rows` than last time. The other arguments are the
-    options of the command, and the settings are those of the working folder and the environment.
+    raised, and its count of rows is taken where `rows` are not given. `audit` is a folder with the partition
+    below it, or a branch of an Iceberg table, in which the delivery is staged: it is checked first, and
+    published only if it keeps the contract. `redelivery` makes a new revision, once for each `run`, a word of
+    your scheduler's; so do other `rows` than last time. The other arguments are the options of the command,
+    and the settings are those of the working folder and the environment.
 
     Consumers who cannot be told hear later; `raise_for_status()` of the answer makes that an error. Raises
-    Violated and Unreadable as `report.raise_for_status()` does, UsageError where something does not fit, and
-    Unreadable where catalog, files or store do not answer.
+    Violated and Unmeasured as `report.raise_for_status()` does, with the `report` of the audit where one was
+    made, UsageError where something does not fit, and Unreadable where catalog, files or store do not answer.
     """
+    if report is not None and audit is not None:
+        raise UsageError("report and audit exclude each other.", "Pass one of them.")
     known = read(contract)
     one = pick(known, object)
     due, as_of = aware("cycle", cycle), aware("now", now)
@@ -336,9 +431,9 @@ def publish(
         if rows is None and len(report.partitions) <= 1:
             rows = report.rows
     world = here(None, [] if known.file == TEXT else [Path(known.file)])
-    given = PublishRequest(values, due, rows, server, redelivery, run.strip())
+    request = PublishRequest(values, due, rows, server, redelivery, run.strip())
     choice = CatalogChoice(catalog, role_arn, catalog_id)
-    return deliver(replace(world, as_of=as_of), known, one, given, choice)
+    return publish_delivery(replace(world, as_of=as_of), known, one, request, choice, audit)
 
 
 def _suit(report: Report, contract: Contract, object: str, partition: Mapping[str, str]) -> None:
@@ -449,8 +544,25 @@ class Audited:
         """0 where it may be published: it keeps the contract, or is published already."""
         return self.report.exit_code if self.report is not None else 0
 
+    def refusal(self, staged: str) -> str:
+        """The sentence that says why what is `staged` is not published."""
+        verdict = "breaks the contract" if self.exit_code == Violated.exit_code else "could not be judged"
+        if self.live:
+            return f"what is staged in {staged} {verdict}, and readers see it: nobody audited it before."
+        return f"nothing is published: what is staged in {staged} {verdict}, and stays there."
 
-def audit(
+    def raise_for_status(self, staged: str) -> None:
+        """Raise as `report.raise_for_status()` does, with a note of what readers see of what is `staged`."""
+        if self.report is None:
+            return
+        try:
+            self.report.raise_for_status()
+        except DqError as error:
+            error.add_note(self.refusal(staged))
+            raise
+
+
+def audit_staged(
     world: World,
     contract: Contract,
     one: SchemaObject,

@@ -791,7 +791,78 @@ def test_publish_is_the_command(twins: tuple[Place, Place]) -> None:
             key: value for key, value in ran.json.items() if key in event and key not in differing
         }
         assert ran.json["done"] == list(outcome.published.done)
+        assert ran.json.keys() == outcome.as_dict().keys()
         assert bool(ran.json["done"]) is done
+
+
+@pytest.mark.spark
+def test_publish_audits_what_is_staged_as_the_command(
+    lakes: tuple[Place, Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, function = lakes
+    monkeypatch.setenv("DQ_LAKE_ROOTS", f"{command.folder.parent}")
+    for place in lakes:
+        assert place.dq("register", "registry", "--apply").code == 0
+        for run, values in (("bad", [4, None]), ("good", [4, 5])):
+            folder = place.folder / f"staged/{run}/day=2026-05-11"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"id": pa.array(values, pa.int64())}), folder / "part-0.parquet")
+    words = ("--partition", "day=2026-05-11", "--as-of", MISSED, "--format", "json")
+    now = datetime.fromisoformat(MISSED)
+
+    def publish(run: str) -> dq.Delivered:
+        staged = f"{function.folder}/staged/{run}"
+        with chdir(function.folder):
+            return dq.publish(
+                "registry/orders.odcs.yaml", partition={"day": "2026-05-11"}, audit=staged, now=now
+            )
+
+    ran = command.dq(
+        "publish", "registry/orders.odcs.yaml", "--audit", f"{command.folder}/staged/bad", *words
+    )
+    with pytest.raises(dq.Violated) as raised:
+        publish("bad")
+    assert ran.code == 1 == raised.value.exit_code, ran.all
+    report = raised.value.report
+    assert report is not None
+    assert ran.json == json.loads(json.dumps([{**report.as_dict(), "error": None}], default=str))
+    [sentence] = raised.value.__notes__
+    assert _below(function, sentence) in ran.err.replace(f"{command.folder}/", "")
+    for done in (True, False):
+        path = f"{command.folder}/staged/good"
+        ran = command.dq("publish", "registry/orders.odcs.yaml", "--audit", path, *words)
+        outcome = publish("good")
+        assert ran.code == 0 == outcome.exit_code, ran.all
+        document = outcome.as_dict()
+        for key in ("done", "rows", "revision", "mended", "waiting"):
+            assert ran.json[key] == document[key]
+        assert outcome.audited is not None
+        assert bool(ran.json["done"]) is (outcome.audited.report is not None) is done
+
+
+def test_publish_sends_what_is_pending_as_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        assert place.dq("register", "registry", "--apply").code == 0
+        folder = place.folder / "lake/orders/day=2026-05-10"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2]}), folder / "part-0.parquet")
+        notices = place.folder / ".dq/published.jsonl"
+        notices.mkdir()
+        delivery = ("--partition", "day=2026-05-10", "--as-of", MISSED)
+        assert place.dq("publish", "registry/orders.odcs.yaml", *delivery).code == 4
+    for code in (4, 0):
+        ran = command.dq("publish", "--pending", "--format", "json")
+        outcome = dq.publish_pending(folder=function.folder)
+        assert ran.code == code == outcome.exit_code, ran.all
+        theirs, ours = ran.json, json.loads(json.dumps(outcome.as_dict()))
+        for notices in (*theirs["waiting"], *ours["waiting"]):
+            del notices["since"]
+        assert _below(command, theirs) == _below(function, ours)
+        for place in twins:
+            if code:
+                (place.folder / ".dq/published.jsonl").rmdir()
+    assert outcome.sent == 1
 
 
 # Commands that no test above compares with a function, each with the reason.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,15 +12,17 @@ from dq.cli.context import ACCOUNT, CATALOG, ROLE
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import UsageError, counted
 from dq.lake.storage import partition_folder
-from dq.operations import publish
-from dq.operations.openlineage import recording
-from dq.operations.publish import audit as audit_staged
+from dq.operations.publish import (
+    Audited,
+    CatalogChoice,
+    Delivered,
+    PublishRequest,
+    publish_delivery,
+    send_pending,
+)
 from dq.operations.registry_files import chosen, load
 from dq.operations.runtime.context import World, here, instant
 from dq.registry.publications import given_once
-
-if TYPE_CHECKING:
-    from dq.operations.openlineage_events import Recording
 
 
 def command(
@@ -79,89 +79,66 @@ def command(
     if contract is None:
         raise UsageError("Which contract's delivery?", "Name its file, or write --pending.")
     world = here(as_of, [contract])
-    document, one = chosen(load([contract], world.note), object)
-    given = publish.PublishRequest(
+    document, schema_object = chosen(load([contract], world.note), object)
+    request = PublishRequest(
         _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )
-    choice = publish.CatalogChoice(catalog, role_arn, catalog_id)
-    mended: tuple[str, ...] = ()
+    choice = CatalogChoice(catalog, role_arn, catalog_id)
     source = check_output.source("dq publish --audit", [document], server, world.now(), audit or "")
-    with recording(world, [document], server) as events:
-        if audit is not None:
-            found = _audited(world, document, one, given, choice, audit, format, source, events)
-            given, mended = found.request, found.mended
-        done = publish.deliver(world, document, one, given, choice)
-        if events and done.published.done:
-            event = done.published.event
-            events.published(document, one, event.id, event.publication.rows, audit)
-    mended += done.published.mended
+
+    def show_audit(audited: Audited) -> None:
+        _show_audit(document, schema_object, request, audited, audit or "", format, source)
+
+    done = publish_delivery(world, document, schema_object, request, choice, audit, show_audit)
     if format is output.ResultFormat.JSON:
-        output.as_json(
-            {
-                **done.published.event.as_json(),
-                "done": list(done.published.done),
-                "mended": list(mended),
-                "waiting": [place for place, _ in done.unsent],
-            }
-        )
+        output.as_json(done.as_dict())
     else:
-        _show(document.id, done, mended, output.line if format is output.ResultFormat.TEXT else output.note)
+        write = output.line if format is output.ResultFormat.TEXT else output.note
+        _show(document.id, done, done.mended, write)
     done.raise_for_status()
 
 
-def _audited(
-    world: World,
+def _show_audit(
     contract: Contract,
-    one: SchemaObject,
-    given: publish.PublishRequest,
-    choice: publish.CatalogChoice,
+    schema_object: SchemaObject,
+    request: PublishRequest,
+    audited: Audited,
     staged: str,
     format: output.ResultFormat,
     source: check_output.Source,
-    events: Recording | None,
-) -> publish.Audited:
-    """What is staged, to be published; ends the command where that breaks the contract."""
-    with nullcontext() if events is None else events.audited(contract, one, given.partition, staged) as ended:
-        found = audit_staged(world, contract, one, given, choice, staged)
-        if ended is not None:
-            ended(found.report)
+) -> None:
+    """The audit of what is staged; ends the command where that breaks the contract."""
+    report = audited.report
     if format is output.ResultFormat.OORS:
-        said = (
-            check_output.messages(source, [found.report])
-            if found.report
-            else [check_output.not_judged_again(source, contract, one, given.partition)]
+        check_output.show(
+            check_output.messages(source, [report])
+            if report is not None
+            else [check_output.not_judged_again(source, contract, schema_object, request.partition)]
         )
-        check_output.show(said)
-    if found.exit_code:
-        assert found.report is not None
-        if format is not output.ResultFormat.OORS:
-            check_output.reports([found.report], [], format, source)
-        verdict = "breaks the contract" if found.exit_code == 1 else "could not be judged"
-        if found.live:
-            output.note(
-                f"dq: what is staged in {staged} {verdict}, and readers see it: nobody audited it before."
-            )
-        else:
-            output.note(f"dq: nothing is published: what is staged in {staged} {verdict}, and stays there.")
-        raise typer.Exit(found.exit_code)
-    return found
+    if audited.exit_code:
+        if report is not None and format is not output.ResultFormat.OORS:
+            check_output.reports([report], [], format, source)
+        output.note(f"dq: {audited.refusal(staged)}")
+        raise typer.Exit(audited.exit_code)
 
 
 def _send_pending(world: World, contract: Path | None, format: output.ResultFormat) -> None:
     if contract is not None:
         raise UsageError("--pending is of all contracts.", "Leave the contract out.")
-    sent, left = publish.send_pending(world)
+    outcome = send_pending(world)
     if format is output.ResultFormat.JSON:
-        output.as_json({"sent": sent, "waiting": [publish.as_row(one) for one in left]})
+        output.as_json(outcome.as_dict())
     else:
-        output.line(f"{sent} sent, {sum(one.number for one in left)} waiting.")
-        for one in left:
-            output.line(f"  {one.target}: {one.number} since {one.since:%F %T}Z. {one.problem}")
-    if left:
-        raise typer.Exit(4)
+        waiting = sum(notices.number for notices in outcome.waiting)
+        output.line(f"{outcome.sent} sent, {waiting} waiting.")
+        for notices in outcome.waiting:
+            since = f"{notices.since:%F %T}Z"
+            output.line(f"  {notices.target}: {notices.number} since {since}. {notices.problem}")
+    if outcome.exit_code:
+        raise typer.Exit(outcome.exit_code)
 
 
-def _show(contract: str, done: publish.Delivered, mended: Sequence[str], line: Callable[[str], None]) -> None:
+def _show(contract: str, done: Delivered, mended: Sequence[str], line: Callable[[str], None]) -> None:
     event = done.published.event
     what = partition_folder(event.publication.values) or "the snapshot"
     if event.revision > 1:
