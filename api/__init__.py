@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dq.operations.authoring import FmtOutcome, InitOutcome, fmt, init
     from dq.operations.backtest import BacktestOutcome, backtest_contracts
     from dq.operations.check_contracts import CheckOutcome, check_contracts
+    from dq.operations.demo import DemoOutcome, DemoTable, demo, demo_tables
     from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
@@ -87,19 +88,20 @@ if TYPE_CHECKING:
 __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "BacktestOutcome", "Broken",
     "BrokenContract", "CheckOutcome", "Column", "Contract", "ConvertOutcome", "CycleStanding",
-    "Delivered", "DeliveriesOutcome", "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome",
-    "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome", "GatedRows", "Given", "ImportOutcome",
-    "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PendingOutcome",
-    "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed", "Question",
-    "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RulesOutcome", "SilenceOutcome",
-    "StorePruneOutcome", "StoreUpgradeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Unmeasured",
-    "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts",
-    "build_portal", "check", "check_contracts", "check_store", "convert_schedule", "cycle", "diff",
-    "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_",
-    "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics",
-    "next_deliveries", "next_dues", "outbox", "propose", "propose_contract", "prune_store", "publish",
-    "publish_pending", "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert",
-    "silence", "split", "sql_text", "status", "tables", "upgrade_store", "validate", "watch",
+    "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome", "DqError",
+    "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome",
+    "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure",
+    "OutboxOutcome", "PendingOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome",
+    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report",
+    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome", "SubscriptionsOutcome",
+    "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
+    "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store",
+    "convert_schedule", "cycle", "demo", "demo_tables", "diff", "doctor", "emr", "excuse", "explain",
+    "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema", "left_out",
+    "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues", "outbox", "propose",
+    "propose_contract", "prune_store", "publish", "publish_pending", "register", "repair", "replay",
+    "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables",
+    "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Where each name is defined.
@@ -144,6 +146,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "SubscriptionsOutcome",
         "list_subscriptions",
     ),
+    "dq.operations.demo": ("DemoOutcome", "DemoTable", "demo", "demo_tables"),
     "dq.operations.metrics": ("metrics",),
     "dq.operations.link": (
         "LinkOutcome",

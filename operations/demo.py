@@ -1,22 +1,45 @@
-"""The data of the demonstration: a producer, its tables, what happens to them."""
+"""`dq.demo`: the whole loop played on real data; its producer, its tables, what happens to them."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from enum import Enum, auto
+from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from dq.alerts.drain import Drained
 from dq.contracts.install import install_command, needing
 from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import MissingTool, UsageError
 from dq.contracts.types import catalog_type
+from dq.dataquality import results
+from dq.dataquality.delivery import compliance, heartbeat
+from dq.dataquality.delivery.tick import Tick, tick
+from dq.dataquality.report import Report
+from dq.lake.storage import Storages
+from dq.operations import alerting, portal, register
+from dq.operations.check import Setup
+from dq.operations.check import run as run_check
+from dq.operations.gate import judge
+from dq.operations.portal import PortalOutcome
+from dq.operations.register import RegisterOutcome
+from dq.operations.registry_files import Loaded, load, slos, watched
+from dq.operations.runtime.context import World, called, processors
+from dq.operations.runtime.settings import Settings
+from dq.operations.runtime.spark import SparkAtNeed, session
+from dq.operations.status import PromisesStanding, standings
+from dq.store.engine import Store
+from dq.validators.lint import Linted
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -139,28 +162,54 @@ def instant(civil: datetime) -> datetime:
 # The tables of the demonstration as its producer left them one noon, written without Spark.
 
 # In the time zone of the story: the flights of the day before have not come.
-UNTIL = datetime(2013, 11, 5, 12)  # noqa: DTZ001  # civil, in scenario.ZONE
+UNTIL = datetime(2013, 11, 5, 12)  # noqa: DTZ001  # civil, in ZONE
 EXTRAS = ("sample", "demo")
 
 
-def write(folder: Path, objects: Sequence[SchemaObject]) -> Iterator[tuple[Path, int, int]]:
-    """Writes each object as Parquet below the folder, and tells where, how many files and how many rows.
+@dataclass(frozen=True, slots=True)
+class DemoTable:
+    """A table of the demonstration: its folder, and how many files and rows it has."""
 
-    Every file is as old as its delivery in the story. Raises UsageError where a table is there already.
+    path: Path
+    files: int
+    rows: int
+
+
+def demo_tables(folder: Path | str) -> tuple[DemoTable, ...]:
+    """Write the tables of the demonstration as Parquet below the folder, as `dq demo --tables` does.
+
+    Raises UsageError where a table is there already, and MissingTool without the extras sample and demo.
     """
+    return tuple(write_tables(Path(folder), called(None)[0].note))
+
+
+def write_tables(folder: Path, note: Callable[[str], None]) -> Iterator[DemoTable]:
+    """Each table of `demo_tables`, written when it is asked for."""
+    with tempfile.TemporaryDirectory() as name:
+        _copy("registry", Path(name))
+        loaded = load([Path(name)], note)
+    yield from _write(
+        folder, [schema_object for contract in loaded.contracts for schema_object in contract.objects]
+    )
+
+
+def _write(folder: Path, objects: Sequence[SchemaObject]) -> Iterator[DemoTable]:
+    """Writes each object. Every file is as old as its delivery in the story."""
     with needing("Parquet needs pyarrow", *EXTRAS):
         import pyarrow  # noqa: F401
-    for one in objects:
-        if os.path.lexists(folder / one.column):
-            raise UsageError(f"{folder / one.column} is there already.", "Name another folder.")
+    for schema_object in objects:
+        if os.path.lexists(folder / schema_object.column):
+            raise UsageError(f"{folder / schema_object.column} is there already.", "Name another folder.")
     with tempfile.TemporaryDirectory() as cache:
         sources = producer_sources(Path(cache), *EXTRAS)
         events = [event for event in scenario_events() if event.object and event.at <= UNTIL]
-        for one in objects:
-            whole = _read(sources[one.name], one)
-            days = [(event.day, event.at) for event in events if event.object == one.name]
-            rows = sum(_deliver(whole, folder / one.column, one, day, at) for day, at in days)
-            yield folder / one.column, len(days), rows
+        for schema_object in objects:
+            whole = _read(sources[schema_object.name], schema_object)
+            days = [(event.day, event.at) for event in events if event.object == schema_object.name]
+            rows = sum(
+                _deliver(whole, folder / schema_object.column, schema_object, day, at) for day, at in days
+            )
+            yield DemoTable(folder / schema_object.column, len(days), rows)
 
 
 def _read(source: Path, one: SchemaObject) -> Table:
@@ -195,3 +244,182 @@ def _deliver(whole: Table, folder: Path, one: SchemaObject, day: date | None, at
     seconds = instant(at).timestamp()
     os.utime(file, (seconds, seconds))
     return int(rows.num_rows)
+
+
+# The demonstration, step by step: promise, gate, register, deliver, watch, check, alert.
+
+CHANNEL = "console"
+SIGN = ".dq-demo"
+SITE = "site"
+
+
+class DemoChapter(Enum):
+    """A chapter of the demonstration, which begins with it."""
+
+    PROPOSALS = auto()
+    REGISTRY = auto()
+    REGISTER = auto()
+    DELIVERIES = auto()
+    STATUS = auto()
+    PORTAL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """How many rows the source of each object has."""
+
+    rows: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDelivery:
+    """A delivery of the story, and how many rows it has."""
+
+    event: DemoEvent
+    rows: int
+
+
+DemoStep = (
+    DemoChapter
+    | Linted
+    | RegisterOutcome
+    | SourceRows
+    | DemoDelivery
+    | Report
+    | Tick
+    | Drained
+    | PromisesStanding
+    | PortalOutcome
+    | MissingTool
+)
+"""A chapter that begins, or the result of an operation; MissingTool where the portal's extra is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOutcome:
+    """The folder of the demonstration, the instant of its end, and all steps in their order."""
+
+    folder: Path
+    at: datetime
+    steps: tuple[DemoStep, ...]
+    alerts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """As `dq demo` ends: 0 it was played to its end."""
+        return 0
+
+
+def demo(folder: Path | str = "dq-demo") -> DemoOutcome:
+    """Play the whole loop on real data: promise, gate, register, deliver, watch, check, alert.
+
+    It is `dq demo`, and takes about two minutes. `folder` is a new folder, or that of an earlier
+    demonstration, which is replaced.
+
+    Raises UsageError for a folder of something else, and MissingTool without Java, Spark or the extra demo.
+    """
+    world = prepare(replace(called(None)[0], is_elsewhere=True), Path(folder))
+    steps = tuple(play(world))
+    messages = world.messages
+    return DemoOutcome(world.folder, end(), steps, tuple(messages.alerts), tuple(messages.notes))
+
+
+def prepare(world: World, folder: Path) -> World:
+    """Make a new folder with the example registry, and return the context of a demonstration in it.
+
+    An old folder is replaced only if a demonstration made it, else UsageError is raised.
+    """
+    if folder.exists() and not (folder / SIGN).exists():
+        raise UsageError(f"{folder} is there already and not a demonstration's.", "Choose another --folder.")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / SIGN).touch()
+    for name in ("registry", "proposals"):
+        _copy(name, folder)
+    # Commands are run in that folder with default settings, so the demonstration is as well.
+    environment = {name: value for name, value in world.environment.items() if name != "DQ_LAKE"}
+    return replace(world, environment=environment, folder=folder.resolve(), settings=Settings())
+
+
+def _copy(name: str, folder: Path) -> None:
+    with as_file(files("dq.examples") / name) as example:
+        shutil.copytree(example, folder / name)
+
+
+def end() -> datetime:
+    """The instant of the last event of the story."""
+    return instant(list(scenario_events())[-1].at)
+
+
+def play(
+    world: World, progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
+) -> Iterator[DemoStep]:
+    """Each step of the demonstration when it is done, in a folder that `prepare` made.
+
+    `progress` is called while the portal is built. Raises as `demo`.
+    """
+    registry = world.folder / "registry"
+    sources = producer_sources(world.state() / "cache", "spark", "demo")
+    with world.messages.step("starting Spark"):
+        spark = session(world)
+    yield DemoChapter.PROPOSALS
+    yield judge([world.folder / "proposals"], None, world.now().date(), processors())
+    yield DemoChapter.REGISTRY
+    yield judge([registry], None, world.now().date(), processors())
+    loaded = load([registry], world.note)
+    with closing(world.store()) as store:
+        yield DemoChapter.REGISTER
+        yield register.run(world, store, register.RegisterRequest((registry,), apply=True))
+        yield DemoChapter.DELIVERIES
+        yield from _deliveries(world, loaded, store, Producer(spark, world.folder / "lake", sources))
+        after = replace(world, as_of=end())
+        yield DemoChapter.STATUS
+        yield standings(after, [registry])
+        yield DemoChapter.PORTAL
+        try:
+            with world.messages.step("writing the pages"):
+                built = portal.run(
+                    after, store, world.folder / SITE, [registry], timedelta(hours=12), progress
+                )
+        except MissingTool as error:
+            yield error
+        else:
+            yield built
+
+
+def _deliveries(world: World, loaded: Loaded, store: Store, producer: Producer) -> Iterator[DemoStep]:
+    promises, _ = slos(loaded, world.note)
+    watching = [watched(slo, None, world.reach, Storages(world.reach).of) for slo in promises]
+    with store.write() as tx:
+        compliance.write_terms(tx, compliance.terms_of(promises))
+    looked_at: datetime | None = None
+    objects = {
+        schema_object.name: (contract, schema_object)
+        for contract in loaded.contracts
+        for schema_object in contract.objects
+    }
+    with world.messages.step("reading the source data"):
+        frames = {name: producer.read(schema_object) for name, (_, schema_object) in objects.items()}
+        rows = {name: frame.count() for name, frame in frames.items()}
+    yield SourceRows(rows)
+    for event in scenario_events():
+        at = instant(event.at)
+        now = replace(world, as_of=at)
+        day = event.day.isoformat() if event.day else None
+        if event.object:
+            contract, schema_object = objects[event.object]
+            yield DemoDelivery(event, producer.deliver(frames[event.object], schema_object, day, at))
+        tell = alerting.teller(now, loaded.contracts, CHANNEL)
+        done, looked_at = tick(store, watching, now.now(), tell, looked_at=looked_at), now.now()
+        with store.write() as tx:
+            heartbeat.beat(tx, at)
+        if event.object:
+            partition = {schema_object.partition_keys()[0].column: day} if day else None
+            tell = alerting.teller(now, [contract], CHANNEL)
+            setup = Setup(now, store, SparkAtNeed(lambda: producer.spark), tell)
+            with world.messages.step(f"checking {schema_object.name} {day or results.TABLE}"):
+                report = run_check(setup, contract, schema_object, partition)
+            yield report
+        yield done
+        yield alerting.send(now, store)

@@ -865,9 +865,55 @@ def test_publish_sends_what_is_pending_as_the_command(twins: tuple[Place, Place]
     assert outcome.sent == 1
 
 
+@compares("demo")
+def test_the_tables_of_the_demonstration_are_those_of_the_command(tmp_path: Path) -> None:
+    ran = Place(tmp_path).dq("demo", "--tables", "command")
+    tables = dq.demo_tables(tmp_path / "function")
+    assert ran.code == 0, ran.all
+    lines = [
+        f"Wrote command/{table.path.name}: {table.files} file{'' if table.files == 1 else 's'}, "
+        f"{table.rows:,} rows."
+        for table in tables
+    ]
+    assert ran.out.splitlines() == lines
+    theirs, ours = (
+        {
+            file.relative_to(tmp_path / name): (file.read_bytes(), file.stat().st_mtime)
+            for file in (tmp_path / name).rglob("*.parquet")
+        }
+        for name in ("command", "function")
+    )
+    assert len(theirs) == sum(table.files for table in tables)
+    assert theirs == ours
+    for call in (lambda: dq.demo_tables(tmp_path / "function"), lambda: dq.demo(tmp_path)):
+        with pytest.raises(dq.DqError, match="is there already"):
+            call()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_demo_is_the_command(tmp_path: Path) -> None:
+    ran = Place(tmp_path).dq("demo", "--folder", "command")
+    outcome = dq.demo(tmp_path / "function")
+    assert (ran.code, outcome.exit_code) == (0, 0), ran.all
+    command, function = Place(tmp_path / "command"), Place(tmp_path / "function")
+    assert outcome.folder == function.folder
+    for alert in outcome.alerts:
+        assert alert.splitlines()[0] in ran.out
+    words = ("status", "registry", "--as-of", outcome.at.isoformat(), "--format", "json")
+    theirs, ours = (_json(place.dq(*words).json) for place in (command, function))
+    assert theirs == ours
+    [standing] = [step for step in outcome.steps if isinstance(step, dq.PromisesStanding)]
+    assert _below(function, standing.as_dict())["deliveries"] == ours["deliveries"]
+    [built] = [step for step in outcome.steps if isinstance(step, dq.PortalOutcome)]
+    [registered] = [step for step in outcome.steps if isinstance(step, dq.RegisterOutcome)]
+    reports = [step for step in outcome.steps if isinstance(step, dq.Report)]
+    assert (built.exit_code, registered.exit_code, len(reports)) == (0, 0, 21)
+    assert len(_pages(command)) == len(_pages(function)) > 0
+
+
 # Commands that no test above compares with a function, each with the reason.
 APART = {
-    "demo": "a show of other operations for a reader",
     "portal serve": "serves a folder until it is stopped",
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from dq.cli import output
 from dq.contracts.outcome import counted
 from dq.operations.portal import PortalOutcome, run
-from dq.operations.runtime.context import World, here, pace
+from dq.operations.runtime.context import here, pace
 from dq.portal.output import PortalSummary
 
 app = typer.Typer(no_args_is_help=True)
@@ -42,7 +41,12 @@ def build(
     """
     places = paths or [Path()]
     world = here(as_of, places)
-    done = build_site(world, out, places, pace(tick, "--tick"))
+    pause, progress = pace(tick, "--tick"), Progress()
+    try:
+        done = run(world, world.store(), out, places, pause, progress)
+    finally:
+        progress.close()
+    show_problems(done)
     if format is output.Format.JSON:
         output.as_json(done.as_dict())
     else:
@@ -72,20 +76,14 @@ def serve(
             output.note("dq: stopped.")
 
 
-def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> PortalOutcome:
-    """Writes the portal of these contracts, and says how far it is and what could not be used."""
-    shown = _Progress()
-    try:
-        outcome = run(world, world.store(), out, places, tick, shown)
-    finally:
-        shown.close()
+def show_problems(outcome: PortalOutcome) -> None:
+    """Subscriptions that cannot be used, and policies that cannot be understood, on stderr."""
     output.notes(outcome.findings)
     for root, error in outcome.policies:
         output.problem(error, f"{root}: ")
-    return outcome
 
 
-class _Progress:
+class Progress:
     """How far the build is, on a terminal."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import typer
@@ -11,7 +11,6 @@ import typer
 from dq.alerts import suppression
 from dq.cli import output
 from dq.cli.context import PATHS
-from dq.contracts.model import Contract
 from dq.contracts.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.compliance import GroupStanding, Standing, beside, percent
@@ -19,7 +18,7 @@ from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
 from dq.dataquality.delivery.notify import local_time, span
 from dq.dataquality.results import StagedRun
 from dq.operations import alerting
-from dq.operations.runtime.context import World, here
+from dq.operations.runtime.context import here
 from dq.operations.status import Grouping, PromisesStanding, Quality, chosen_by, standings
 
 
@@ -92,18 +91,13 @@ def command(
     Example: dq status registry --by domain --format markdown
     """
     places = paths or [Path()]
-    raise typer.Exit(show_all(here(as_of, places), places, format, by, chosen_by(product, domain)))
+    standing = standings(here(as_of, places), places, by, chosen_by(product, domain))
+    show(standing, format, by)
+    raise typer.Exit(3 if standing.findings else 0)
 
 
-def show_all(
-    world: World,
-    paths: list[Path],
-    form: output.PageFormat,
-    by: Grouping = Grouping.PROMISE,
-    wanted: Callable[[Contract], bool] = lambda _: True,
-) -> int:
-    """Shows how the promises of the wanted contracts stand; gives the exit code."""
-    found = standings(world, paths, by, wanted)
+def show(found: PromisesStanding, form: output.PageFormat, by: Grouping = Grouping.PROMISE) -> None:
+    """Shows how the promises stand, each by itself or in groups."""
     output.notes(found.findings)
     if form is output.PageFormat.MARKDOWN:
         output.block(as_markdown(found.deliveries, found.groups, len(found.incidents)))
@@ -120,7 +114,6 @@ def show_all(
         output.line(output.styled("Alerts that are not there", bold=True))
         for one in found.outstanding:
             output.line(f"  {alerting.told(one)}")
-    return 3 if found.findings else 0
 
 
 def _describe_withdrawn(cycles: Sequence[Kept]) -> None:

@@ -236,13 +236,10 @@ ALLOWED = {
         ".is_dir",
         "whether a word that is no path names the folder of an Iceberg table",
     ),
-    ("cli/commands/demo.py", "file"): (
-        ".mkdir .resolve .touch shutil.copytree shutil.rmtree tempfile.TemporaryDirectory",
-        "the demonstration's own folder, marked as such",
-    ),
     ("operations/demo.py", "file"): (
-        ".extract .iterdir .mkdir os.utime zipfile.ZipFile tempfile.TemporaryDirectory",
-        "the demonstration's data, out of an installed package; the demonstration's "
+        ".extract .iterdir .mkdir .resolve .touch os.utime shutil.copytree shutil.rmtree zipfile.ZipFile "
+        "tempfile.TemporaryDirectory",
+        "the demonstration's own folder, marked as such; its data, out of an installed package; its "
         "tables, where no table is yet",
     ),
     ("operations/pull_request.py", "file"): (
