@@ -30,7 +30,7 @@ ALLOWED: dict[str, tuple[int, int, int]] = {
     "contracts": (848, 180, 119),
     "dataquality": (1888, 343, 257),
     "lake": (127, 19, 36),
-    "operations": (837, 168, 129),
+    "operations": (839, 175, 130),
     "portal": (395, 62, 42),
     "registry": (870, 135, 138),
     "store": (9, 6, 5),
