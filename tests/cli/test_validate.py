@@ -78,7 +78,7 @@ def test_the_help_lists_the_formats(capsys):
     run(["validate", "--help"])
 
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "How to report: github, json, junit, markdown, sarif, text." in shown
+    assert "Output format: github, json, junit, markdown, sarif, text." in shown
 
 
 def test_the_policy_that_a_shell_names_with_the_contracts_is_the_policy(repository, capsys):
