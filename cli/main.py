@@ -59,7 +59,7 @@ PANELS = {
 
 
 class Group(NamedTuple):
-    """Commands below another. `dq incidents ack` is the module `ack`, and `dq` + `ack` an alias until 1.0."""
+    """Commands below another, and their modules. The name of a module stays a hidden alias until 1.0."""
 
     help: str
     modules: Mapping[str, str]
@@ -216,8 +216,10 @@ def with_default(arguments: list[str]) -> list[str]:
     following = arguments[index] if index < len(arguments) else ""
     if group is None or not group.default or following in ("-h", "--help"):
         return arguments
-    if get_close_matches(following, group.modules, n=1, cutoff=0.65):
-        return arguments  # a command, or a misspelled one, for which a suggestion follows
+    # A misspelled command gets a suggestion; hexadecimal digits are an incident's id.
+    may_be_id = re.fullmatch("[0-9a-f-]+", following)
+    if not may_be_id and get_close_matches(following, group.modules, n=1, cutoff=0.65):
+        return arguments
     return [*arguments[:index], group.default, *arguments[index:]]
 
 
@@ -305,8 +307,9 @@ def _help_is_ours(command: Any) -> None:
     plain = command.format_help
 
     def format_help(context: Any, formatter: Any) -> None:
-        for one in (command, *getattr(command, "commands", {}).values(), *command.get_params(context)):
-            _prepare_help(one)
+        below = getattr(command, "commands", {}).values()
+        for element in (command, *below, *command.get_params(context)):
+            _prepare_help(element)
         with output.ours():
             plain(context, formatter)
 
@@ -316,18 +319,18 @@ def _help_is_ours(command: Any) -> None:
 
 
 @cache
-def _prepare_help(one: Any) -> None:
+def _prepare_help(element: Any) -> None:
     """Prepare the help of a command or option for the terminal, once.
 
     Brackets, as in `[aws]`, would be taken for a style. Lines of a paragraph are joined, since the terminal
     wraps them at its own width.
     """
-    paragraphs = (getattr(one, "help", None) or "").split("\n\n")
+    paragraphs = (getattr(element, "help", None) or "").split("\n\n")
     unwrapped = [text if text.startswith("Example:") else " ".join(text.split()) for text in paragraphs]
-    one.help = output.bracketed("\n\n".join(unwrapped)) or None
-    display = getattr(one, "display_type_rich", None)
+    element.help = output.bracketed("\n\n".join(unwrapped)) or None
+    display = getattr(element, "display_type_rich", None)
     if display is not None:
-        one.display_type_rich = lambda ctx: _SHOWN_TYPES.get(shown := display(ctx=ctx), shown)
+        element.display_type_rich = lambda ctx: _SHOWN_TYPES.get(shown := display(ctx=ctx), shown)
 
 
 def main() -> None:

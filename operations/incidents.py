@@ -372,7 +372,7 @@ def send_test_alert(
     """
     if (contract is None) == (channel is None):
         raise UsageError(
-            "test-alert needs a contract or a channel.",
+            "a contract or a channel to test is missing.",
             "Write dq incidents test orders.odcs.yaml, or dq incidents test --channel slack:#sales-data.",
         )
     world, paths = called(contract, folder, now)

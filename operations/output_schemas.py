@@ -367,6 +367,9 @@ def json_schema(of: str = "extension") -> Schema:
     Raises UsageError for what has no schema.
     """
     if of not in SCHEMAS:
-        mend = suggestion(of, SCHEMAS, f"Choose one of {', '.join(SCHEMAS)}.")
-        raise UsageError(f"there is no schema of {of!r}.", mend)
+        below = [name for name in SCHEMAS if name.startswith(f"{of} ")]
+        choice = f"Choose one of {', '.join(below or SCHEMAS)}."
+        raise UsageError(
+            f"there is no schema of {of!r}.", choice if below else suggestion(of, SCHEMAS, choice)
+        )
     return SCHEMAS[of]()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 from datetime import datetime
 
 import pytest
 
-from dq.cli.main import names
+from dq.cli import commands
+from dq.cli.main import ALIASES, names
 
 
 @pytest.mark.parametrize("name", names())
@@ -30,6 +32,28 @@ def test_the_help_lists_every_command(dq):
     shown = dq("--help")
 
     assert [name for name in names() if name not in shown.out] == []
+
+
+def test_every_module_of_a_command_is_listed_or_below_another():
+    modules = {
+        module.name.rstrip("_").replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)
+    }
+
+    assert modules == ({*names(), *ALIASES} - {"cycles"})
+
+
+def test_an_old_name_of_a_command_is_the_new_one_and_not_listed(dq):
+    shown = dq("--help").out
+
+    assert {old: dq(old, "--help").code for old in ALIASES} == dict.fromkeys(ALIASES, 0)
+    assert [old for old in ALIASES if f"│ {old} " in shown] == []
+    assert dq("replay") == dq("cycles", "replay")
+
+
+@pytest.mark.parametrize("words", ["ac4", "ac", "3f2a91c0", "--all"])
+def test_what_can_be_an_incident_is_no_misspelled_command(dq, words):
+    assert "No such command" not in dq("incidents", words).err
+    assert "Did you mean 'ack'?" in dq("incidents", "akc").err
 
 
 @pytest.mark.parametrize("arguments", [(), ("valdate",), ("validate", "--nonsense"), ("schedule", "nxt")])
