@@ -104,8 +104,8 @@ def describe(done: PortalSummary) -> None:
     """What was built, and where it is."""
     said = ", ".join(f"{number:,} {state}" for state, number in sorted(done.states.items()))
     output.line(f"{counted(done.products, 'product')}{': ' + said if said else ''}.")
-    files = f"{done.written:,} files written, {done.same:,} as they were, {done.removed:,} removed"
-    output.line(f"{done.rendered:,} made anew; {files}.")
+    files = f"{done.written:,} written, {done.same:,} unchanged, {done.removed:,} removed"
+    output.line(f"Rendered {counted(done.rendered, 'product')}. Files: {files}.")
     for problem in done.problems:
         output.note(f"{problem.at}: {problem.rule}: {problem.message} {problem.mend}")
     for said in done.unjudged:
